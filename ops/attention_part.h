@@ -43,7 +43,7 @@ static constexpr int64_t RowsBefore(const SequenceRows& rows, int64_t count,
   return before < 0 ? 0 : before < most ? before : most;
 }
 
-// How many of a call's keys its query `query` sees: the first so many.
+// How many of a call's keys, the first of them, its query `query` sees.
 static constexpr int64_t KeysSeen(const AttentionPart& part, int64_t kv_length,
                                   int64_t query) {
   return RowsBefore(part.keys, kv_length, PositionOf(part.queries, query) + 1);

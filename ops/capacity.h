@@ -1,8 +1,8 @@
-// Room of experts: an expert takes at most so many choices of each sequence.
-// Places are given in the order of GShard's algorithm 1 (arXiv 2006.16668): all
-// first choices of the sequence, by position, before any second one, and so on.
-// A choice that finds no place has gate 0: its row adds nothing to the token,
-// which goes on by the residual.
+// Room of experts: an expert takes a limited number of choices of each
+// sequence. Places are given in the order of GShard's algorithm 1 (arXiv
+// 2006.16668): all first choices of the sequence, by position, before any
+// second one, and so on. A choice that finds no place has gate 0: its row adds
+// nothing to the token, which goes on by the residual.
 //
 // A rank may have some consecutive tokens of a sequence only. It then needs to
 // know how often each expert was chosen by the tokens of each rank: lower

@@ -23,7 +23,7 @@ inline bool IsActivationType(DType dtype) {
       << #tensor " is " << (tensor).ShapeString()                           \
       << ", wants f32, bf16 or fp16"
 
-// The tensor is there, without gaps, of so many elements, and holds gradients
+// The tensor is there, without gaps, of `count` elements, and holds gradients
 // of parameters, which are f32 or of this dtype, their parameters'.
 #define CHECK_GRADIENT(tensor, parameters, count)                            \
   CHECK((tensor).defined() && (tensor).dense() &&                            \

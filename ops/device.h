@@ -100,7 +100,7 @@ class Device {
   // Waits for all that this thread enqueued, until it has run or never will.
   // The error of the device, which no later call mends but StartAfresh: nothing
   // is enqueued any more once it has failed, what was there before runs to its
-  // end, and all who wait for that hear the first error, though it be
+  // end, and all that wait for that hear the first error, though it be
   // another's.
   virtual absl::Status Synchronize() = 0;
 

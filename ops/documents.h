@@ -11,8 +11,8 @@
 
 namespace troupe {
 
-// CHECKs the shape of documents, where there are any: of so many sequences, and
-// of no fewer positions.
+// CHECKs the shape of documents, where there are any: of `batch` sequences, and
+// of no fewer than `positions` positions.
 void CheckDocuments(const Tensor& documents, int64_t batch, int64_t positions);
 
 }  // namespace troupe

@@ -2,7 +2,7 @@
 // of 64 elements a scale, the largest magnitude over 7, and 64 whole numbers
 // from -7 to 7, element = number x scale. Numbers are rounded to nearest, ties
 // to even. A block with an element that is not finite becomes NaN, all of it,
-// so that whoever uses it finds out.
+// so that its users find out.
 //
 // Compressed, a block is 36 bytes: the scale, and the numbers plus 8 in the
 // halves of bytes, the first in the lower half. A last block may have fewer

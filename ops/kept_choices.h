@@ -18,9 +18,9 @@ class KeptChoices {
   virtual ~KeptChoices() = default;
 
   // What is kept for the key, or else what `choose` returns, which is then
-  // kept. Whoever asks meanwhile, in other processes too, waits. Nothing where
-  // it cannot be kept, or where `choose` returns none, an empty text: then
-  // nobody may rely on it.
+  // kept. Callers that ask meanwhile, in other processes too, wait. Nothing
+  // where it cannot be kept, or where `choose` returns none, an empty text:
+  // then nobody may rely on it.
   virtual absl::optional<std::string> FindOrChoose(
       const std::string& key, absl::FunctionRef<std::string()> choose) = 0;
 };

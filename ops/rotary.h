@@ -6,8 +6,8 @@
 //   x[i]              = scale * (x[i] cos a - x[i + head_dim/2] sin a)
 //   x[i + head_dim/2] = scale * (x[i + head_dim/2] cos a + x[i] sin a)
 //
-// Where `turned` is less than head_dim, only so many columns of each head turn,
-// the first ones, as if they were the head (GPT-NeoX, arXiv 2204.06745).
+// Where `turned` is less than head_dim, only the first `turned` columns of each
+// head turn, as if they were the head (GPT-NeoX, arXiv 2204.06745).
 //
 // The inverse turns by -a with the same scale: it is the transpose, and so the
 // backward, of the forward. Only for scale 1 does it undo it.

@@ -9,7 +9,7 @@
 // Softmax is that of Switch (arXiv 2101.03961), Mixtral, Qwen MoE and OLMoE;
 // sigmoid with a bias and groups that of DeepSeek-V3 (arXiv 2412.19437,
 // equations 12 to 16). The bias selects experts and is no part of the gates.
-// With groups, the experts are so many equal neighbouring blocks; a block's
+// With groups, the experts form `groups` equal neighbouring blocks; a block's
 // score is the sum of its two largest s + bias (of a block of one expert, that
 // expert's), and only experts of the
 // `groups_used` best blocks (of equal ones the lower) can be chosen.

@@ -1,5 +1,5 @@
 // A Tensor is a view of numbers that lie on some device: a pointer, a dtype, a
-// shape and strides. It owns nothing; whoever allocated the memory (an arena, a
+// shape and strides. It owns nothing; the owner of the memory (an arena, a
 // slot, a flat parameter buffer) keeps it alive for as long as views of it are
 // in use. Copying a Tensor copies the view, as with absl::Span.
 //

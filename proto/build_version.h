@@ -1,6 +1,6 @@
 // Which build a program is, and which it can talk to: each says so in its first
 // message (Register.build) or with each call (kBuildVersionKey), and the
-// scheduler refuses those with whom it has no version in common.
+// scheduler refuses those with which it has no version in common.
 #ifndef TROUPE_PROTO_BUILD_VERSION_H_
 #define TROUPE_PROTO_BUILD_VERSION_H_
 
@@ -17,7 +17,7 @@ inline constexpr char kBuildVersionKey[] = "troupe-version-bin";
 
 BuildVersion ThisBuild();
 
-// "troupe 0.21 (protocol 21)"; on one line, whoever sent it.
+// "troupe 0.21 (protocol 21)"; on one line, whatever its sender put in it.
 std::string DescribeBuild(const BuildVersion& build);
 
 // Whether this build and that of `who` ("the worker gpu-7") have a version of

@@ -34,7 +34,7 @@ namespace {
 
 constexpr absl::Duration kTick = absl::Milliseconds(200);
 
-// Hands actions to all who carry some of them out. The store comes first: what
+// Hands actions to all that carry some of them out. The store comes first: what
 // a message tells somebody is queued for the disk by then.
 struct FanOut final : public ActionSink {
   void Carry(const Actions& actions) override {
@@ -172,7 +172,7 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
           ", \"start_ticks\": ", Identify(getpid()).start_ticks, "}\n")));
   if (options.trust.insecure > 0) {
     LogWarning(
-        "INSECURE: without certificates, whoever reaches this scheduler "
+        "INSECURE: without certificates, anyone who reaches this scheduler "
         "may do everything (--insecure)");
   }
   LogInfo(absl::StrCat("serving on ", daemon->grpc_address(), ", status page ",

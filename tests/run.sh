@@ -29,7 +29,7 @@ count() { # CODE of Bazel
   logs=$(bazel info bazel-testlogs 2> /dev/null)
   while read -r label; do
     label=${label#//}
-    # Others are left from before a program had so many shards, or any.
+    # Others are left from before a program had this number of shards, or any.
     newest=$(ls -td "$logs/${label/://}"/shard_* 2> /dev/null | head -n 1)
     found=("$logs/${label/://}/"${newest:+shard_*_of_"${newest##*_}"/}test.xml)
     files+=("${found[@]}")

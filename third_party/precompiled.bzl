@@ -48,7 +48,7 @@ def _precompiled_headers_impl(ctx):
     )
 
     # The flags must be those of the sources that take it. Whether it is up to
-    # date is Bazel's affair, who goes by contents; a time in it would differ
+    # date is Bazel's affair, which goes by contents; a time in it would differ
     # from one checkout to the next.
     cpp = ctx.fragments.cpp
     variables = cc_common.create_compile_variables(

@@ -1,4 +1,4 @@
-// --dir, --scheduler and what says who we are to it, and JOB: what most
+// --dir, --scheduler and what proves our identity to it, and JOB: what most
 // commands need to find their cluster and their job.
 #ifndef TROUPE_CLIENTS_CLI_CLUSTER_FLAGS_H_
 #define TROUPE_CLIENTS_CLI_CLUSTER_FLAGS_H_

@@ -149,7 +149,7 @@ absl::Status ChooseBatches(const EvaluationOptions& options, JobSpec& job) {
   if (training.has_global_batch_size() && !training.has_micro_batch_size()) {
     training.set_micro_batch_size(1);
   }
-  // Of rows a step can say the losses of so many.
+  // The most rows of which a step can say the losses.
   const int64_t most = options.rows.count > 0
                            ? kStepSequencesMax
                            : std::numeric_limits<int32_t>::max();

@@ -18,7 +18,7 @@ struct EvaluationOptions {
   std::string model;
   std::string tokens;                  // the token file
   // Where the losses of rows are asked for one by one, the token file is still
-  // to be written: so many windows, each of one row, for the longest of which
+  // to be written: `count` windows, each of one row, for the longest of which
   // the sequence length is chosen.
   struct Rows {
     int64_t count = 0;  // 0: they are not
@@ -27,7 +27,7 @@ struct EvaluationOptions {
   };
   Rows rows = {};
   std::vector<std::string> overrides;  // as JobFileOptions.overrides
-  // What is left open: over so many workers the windows are shared.
+  // What is left open: the number of workers that share the windows.
   int workers = 1;
 };
 

@@ -6,8 +6,8 @@ namespace troupe {
 
 std::string InsecureLine(const Console& console) {
   return RedText(
-      "INSECURE     no certificates, no TLS: whoever reaches the scheduler may "
-      "do everything",
+      "INSECURE     no certificates, no TLS: anyone who reaches the scheduler "
+      "may do everything",
       console.terminal);
 }
 

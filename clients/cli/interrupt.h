@@ -1,7 +1,7 @@
 // Ctrl-C (SIGINT), SIGTERM and a terminal that is closed (SIGHUP) as a question
 // that a command asks, instead of a sudden end: so that `submit --watch` can
 // say how to come back, and `up` can take down what it has started. Those that
-// whoever started us had ignored (nohup, a shell's `&`) stay ignored.
+// our parent process had ignored (nohup, a shell's `&`) stay ignored.
 #ifndef TROUPE_CLIENTS_CLI_INTERRUPT_H_
 #define TROUPE_CLIENTS_CLI_INTERRUPT_H_
 

@@ -21,8 +21,8 @@ namespace troupe {
 // file cannot be read.
 absl::Status ExpandEpochs(JobSpec& job);
 
-// Sets training.steps of a job that evaluates, unless it is given: so many that
-// each window of data.validation is in one; the last may have fewer.
+// Sets training.steps of a job that evaluates, unless it is given: as many as
+// have each window of data.validation in one; the last may have fewer.
 // InvalidArgument, beginning with the field's path, where the batch or the
 // sequence length is missing, and where the file cannot be read.
 absl::Status CountEvaluationSteps(JobSpec& job);

@@ -61,7 +61,7 @@ absl::StatusOr<CompileResponse> PlanForWorkers(const CompileRequest& request,
 
 absl::StatusOr<CompileResponse> PlanLocally(const JobSpec& job,
                                             const LocalPlanOptions& options) {
-  // Before the worker is asked, who may have to measure.
+  // Before the worker is asked, which may have to measure.
   RETURN_IF_ERROR(CheckSizes(job.parallelism()));
   RETURN_IF_ERROR(FindProgram("troupe-scheduler", options.search).status());
   ASSIGN_OR_RETURN(const WorkerDescription worker,

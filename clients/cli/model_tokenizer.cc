@@ -89,7 +89,7 @@ absl::StatusOr<ModelTokenizer> OpenModelTokenizer(
       options.tokenizer.empty() ? options.model : options.tokenizer;
   const absl::StatusOr<BosRule> rule = FindBosRule(
       {.model = source.model, .config = source.config}, *source.tokenizer);
-  // Who leaves BOS out does not depend on what is said of it.
+  // A caller that leaves BOS out does not depend on the model's rule.
   if (rule.ok()) {
     opened.bos = *rule;
   } else if (options.adds_bos.value_or(true)) {

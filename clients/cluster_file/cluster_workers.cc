@@ -27,7 +27,7 @@ constexpr double kAttentionForward = 0.65;
 constexpr double kAttentionBackward = 0.57;
 
 // Elementwise passes of such devices are bound by memory, not by what they
-// evaluate: so many a second take no time.
+// evaluate: at this rate a second they take no time.
 constexpr double kElementwiseOps = 1e18;
 
 bool HasProduct(const DeviceSpec& device, ElementType type) {

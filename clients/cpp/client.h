@@ -88,7 +88,7 @@ class Client {
       const GenerateRequest& request,
       const std::function<void(const GenerateResponse&)>& on_text,
       const KeepGoing& keep_going);
-  // Ends a text for whoever waits for it; the name of the worker.
+  // Ends a text for the client that waits for it; the name of the worker.
   absl::StatusOr<std::string> CancelText(int64_t text);
 
  private:

@@ -38,7 +38,7 @@ Endpoints FromJson(const nlohmann::json& json, const std::string& dir) {
                          .space = ProcessSpaceIn(json),
                          .process = {},
                          .trust = TrustOf(dir)};
-  // Whoever started it has said so once.
+  // The user who started it has said so once.
   if (TextIn(json, "security") == "none") endpoints.trust = {.insecure = 1};
   if (json.contains("pid") && json["pid"].is_number_integer()) {
     endpoints.process.pid = json["pid"].get<int64_t>();
@@ -61,7 +61,7 @@ absl::Status CheckIsOurs(const std::string& dir) {
       "the folder ", dir, " ",
       is_ours ? "may be written by everybody"
               : absl::StrCat("belongs to another user (", info.st_uid, ")"),
-      ", who could have this command talk to a scheduler of his own; use a ",
+      ", who could have this command talk to another scheduler; use a ",
       "folder of yours",
       is_ours ? absl::StrCat(", or: chmod o-w ", ShellWord(dir)) : ""));
 }

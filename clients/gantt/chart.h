@@ -32,7 +32,7 @@ struct Bar {
   double end = 0;
   std::string label;      // short: the micro-batch's number, or empty
   std::string title;      // "FORWARD units 3-5, micro-batch 1: 2.10 to 4.00 ms"
-  int ahead = 0;          // > 0: work for so many steps later
+  int ahead = 0;          // > 0: work for this number of steps later
   int chunk = 0;          // number of the stage among those that the rank holds
   int meeting = -1;       // bars with the same number ran together
   bool critical = false;  // one of its pieces is

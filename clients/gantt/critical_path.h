@@ -24,8 +24,8 @@ struct PathPiece {
   int span = 0;  // index into the placed spans
   int64_t start_ns = 0;
   int64_t end_ns = 0;
-  // Who came last to what the span met: the rank on which the path goes on
-  // before it. The same as `span` where that is its own rank.
+  // The rank that came last to what the span met: the path goes on there before
+  // it. The same as `span` where that is its own rank.
   int last_to_come = 0;
 };
 

@@ -1,7 +1,7 @@
 // The spans of all ranks on one axis, and which of them ran together. A SEND,
 // a RECV and a collective hold their lanes from when a rank reaches them, but
 // run only once the other side, or every member, has come: the time before is
-// waiting, and whoever came last is whom the others waited for.
+// waiting, and the last to come is the one that the others waited for.
 #ifndef TROUPE_CLIENTS_GANTT_PLACED_SPANS_H_
 #define TROUPE_CLIENTS_GANTT_PLACED_SPANS_H_
 

@@ -6,7 +6,8 @@
 //   critical path        FFFFTFFFTIIIWWWW...
 //         on rank        000001111100000
 //
-// and below it the stretches of the critical path: who, what and how long.
+// and below it the stretches of the critical path: which ranks, what and how
+// long.
 #ifndef TROUPE_CLIENTS_GANTT_TEXT_H_
 #define TROUPE_CLIENTS_GANTT_TEXT_H_
 

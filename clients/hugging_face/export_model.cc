@@ -441,7 +441,7 @@ absl::Status WriteAside(const ExportOptions& options, const JobSpec& job,
                         const PartsByTensor& parts, int64_t bytes) {
   const NewDirectory directory(options.to, Token());
   const MissingDirectories missing(ParentDirectory(options.to));
-  // Whoever loads a model takes all files that are there.
+  // A program that loads a model takes all files that are there.
   absl::Status status = directory.Discard();
   if (status.ok()) status = directory.Make();
   status =

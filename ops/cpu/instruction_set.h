@@ -5,8 +5,8 @@
 //   TROUPE_MAX_ISA=avx2      baseline, avx2, avx512, avx512_bf16 or amx
 //
 // Read once, when the first device is made. A name that the machine does not
-// reach holds nothing. Who holds oneDNN alone, by its ONEDNN_MAX_CPU_ISA, holds
-// our kernels too.
+// reach limits nothing. A limit on oneDNN alone, by its ONEDNN_MAX_CPU_ISA,
+// also limits our kernels.
 #ifndef TROUPE_OPS_CPU_INSTRUCTION_SET_H_
 #define TROUPE_OPS_CPU_INSTRUCTION_SET_H_
 

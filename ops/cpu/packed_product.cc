@@ -211,7 +211,7 @@ void Product(CpuDevice& cpu, const MatMulArgs& args, int threads) {
   const int64_t across = DivideUp(n, cut.columns);
   const int64_t blocks = DivideUp(m, cut.rows) * across;
   // Threads meet at the end only, and take blocks as they become free: where
-  // they met after each depth, each waited for whoever was held up.
+  // they met after each depth, each waited for a thread that was held up.
   std::atomic<int64_t> next{0};
   const auto compute = [&](float* memory) {
     for (int64_t block; (block = next.fetch_add(1)) < blocks;) {

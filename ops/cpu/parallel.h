@@ -4,7 +4,7 @@
 // ParallelRanges gives each thread one contiguous range, always the same one:
 // for loops over memory. ParallelTasks hands out tasks one by one as threads
 // become free: for few, uneven ones. Either way an element's result depends on
-// its task alone, never on who ran it.
+// its task alone, never on the thread that ran it.
 //
 // `threads` is what is asked for. OpenMP may grant fewer (OMP_THREAD_LIMIT,
 // OMP_MAX_ACTIVE_LEVELS, a region within another), so work is divided within

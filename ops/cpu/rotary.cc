@@ -22,7 +22,7 @@ void FillTurn(const RotaryArgs& args, int64_t position, int64_t half,
   }
 }
 
-// Of so many positions, [positions, 2 x half]: cosines, then sines.
+// Of all positions, [positions, 2 x half]: cosines, then sines.
 void FillTurns(const CpuDevice& cpu, const RotaryArgs& args, int64_t positions,
                int64_t half, float* turns) {
   cpu.ForRows(positions, 2 * half, [&](int64_t begin, int64_t end) {

@@ -12,7 +12,7 @@ namespace troupe::cuda {
 constexpr int kAttentionHeadDimMax = kGpuHeadDimMax;
 
 // Beside each launch is what a block of it asks for of shared memory, for heads
-// of so many dims.
+// of a number of dims.
 
 // o and logsumexp.
 template <typename T>

@@ -40,7 +40,7 @@ struct CudnnAttentionShape {
   bool backward = false;
   DType type = DType::kBF16;  // or kF16
   int64_t batch = 0, heads = 0, kv_heads = 0;
-  int64_t q_length = 0, kv_length = 0;  // the last queries of so many keys
+  int64_t q_length = 0, kv_length = 0;  // the queries are of the last keys
   int64_t head_dim = 0;
   Strides q, k, v, o;
   Strides d_o, dq, dk, dv;  // of the backward

@@ -12,7 +12,7 @@ __device__ inline void Report(Fault* to, const Fault& fault) {
   to->value = fault.value;
   to->index = fault.index;
   to->limit = fault.limit;
-  __threadfence_system();  // whoever sees the kind sees the rest
+  __threadfence_system();  // a reader that sees the kind sees the rest
   to->kind = fault.kind;
 }
 

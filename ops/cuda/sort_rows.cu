@@ -35,7 +35,7 @@ SortedRows::SortedRows(CudaDevice& cuda, const int32_t* tokens, int count,
   int32_t* const rows = memory_.as<int32_t>() + 2 * int64_t{count};
   Launch(cuda, NumberRowsKernel, FlatShape(count, 1), tokens, count, vocabulary,
          keys, rows);
-  // Each pass reads one half and writes the other; who is last, CUB says.
+  // Each pass reads one half and writes the other; CUB says which is last.
   cub::DoubleBuffer<uint32_t> of_keys(keys, keys + count);
   cub::DoubleBuffer<int32_t> of_rows(rows, rows + count);
   size_t bytes = 0;

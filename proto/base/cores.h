@@ -15,8 +15,8 @@ std::vector<int> UsableCores();
 // Their number, 1 or more: how many threads compute at once.
 int UsableCoreCount();
 
-// Of the host, or container, whoever is pinned to which: those of its first
-// process.
+// Of the host, or container, whichever cores a process is pinned to: those of
+// its first process.
 int HostCoreCount();
 
 }  // namespace troupe

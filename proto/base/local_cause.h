@@ -1,6 +1,6 @@
 // Whose fault an error is: of this machine (a path that is not there or not
 // allowed here, a disk, memory, a device), so that another machine may well do
-// what this one could not; or of whoever asked, which would fail anywhere. The
+// what this one could not; or of the request, which would fail anywhere. The
 // mark is a payload of the status: Annotate keeps it, and it ends with the
 // process, which says it in a field of its own (RankEnded.local_cause).
 #ifndef TROUPE_PROTO_BASE_LOCAL_CAUSE_H_

@@ -73,7 +73,7 @@ class LineWriter final
     set_pattern(kPattern);
   }
 
-  // Waits until so many lines have been written or dropped.
+  // Waits until this number of lines have been written or dropped.
   void Await(int64_t lines, absl::Duration at_most)
       ABSL_LOCKS_EXCLUDED(lines_mutex_) {
     absl::MutexLock lock(&lines_mutex_);
@@ -176,8 +176,8 @@ spdlog::logger& EarlyLogger() {
   return logger;
 }
 
-// abort() of whoever it is: a failed CHECK, an assertion of a library. The
-// signal comes to the thread that calls it; then the process ends as it would.
+// abort() of any caller: a failed CHECK, an assertion of a library. The signal
+// comes to the thread that calls it; then the process ends as it would.
 void FlushBeforeAbort(int) {
   if (!is_writer) FlushLog();
 }

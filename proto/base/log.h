@@ -28,7 +28,7 @@ namespace troupe {
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
 struct LogOptions {
-  std::string name;                  // who speaks, for example "worker-2"
+  std::string name;                  // of the process, for example "worker-2"
   LogLevel level = LogLevel::kInfo;  // the least that is written
   // Also append here, and from now on SIGHUP opens it anew (log_file.h); empty:
   // stderr only.
@@ -39,7 +39,7 @@ struct LogOptions {
 };
 
 // Call once, first thing in main: threads that are there before may get the
-// SIGHUP. Without it lines go to stderr, unnamed, and whoever logs waits.
+// SIGHUP. Without it lines go to stderr, unnamed, and a caller that logs waits.
 // FailedPrecondition: the file cannot be opened.
 absl::Status StartLog(const LogOptions& options);
 

@@ -41,7 +41,7 @@ absl::Status WriteLine(int file, absl::string_view line) {
     const ssize_t written = write(file, line.data(), line.size());
     if (written >= 0) {
       line.remove_prefix(static_cast<size_t>(written));
-    } else if (errno == EAGAIN) {  // whoever gave it to us does not wait
+    } else if (errno == EAGAIN) {  // the file was given to us as non-blocking
       pollfd room = {.fd = file, .events = POLLOUT};
       poll(&room, 1, -1);
     } else if (errno != EINTR) {

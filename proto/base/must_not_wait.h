@@ -4,7 +4,7 @@
 // stretch is open.
 //
 //   MustNotWait held;                     // the thread that holds the lock
-//   CheckMayWait("a file is opened");     // whoever waits
+//   CheckMayWait("a file is opened");     // the code that waits
 #ifndef TROUPE_PROTO_BASE_MUST_NOT_WAIT_H_
 #define TROUPE_PROTO_BASE_MUST_NOT_WAIT_H_
 

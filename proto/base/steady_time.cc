@@ -37,7 +37,7 @@ bool SteadyCondition::Await(absl::Mutex& mutex, absl::Duration limit,
       lockable, SteadyClock::now() + absl::ToChronoNanoseconds(limit), done);
 }
 
-// Whoever notifies is done with it.
+// Takes the mutex, so that a thread that notifies is done with it.
 SteadyNotification::~SteadyNotification() { absl::MutexLock lock(&mutex_); }
 
 bool SteadyNotification::HasBeenNotified() const {

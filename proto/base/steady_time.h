@@ -30,7 +30,7 @@ namespace troupe {
 // function in this process, and with nothing else.
 absl::Time SteadyNow();
 
-// What somebody waits for may have become true.
+// What a thread waits for may have become true.
 class SteadyCondition {
  public:
   // Waits until `done`, which is asked with the mutex held, first at once and
@@ -40,8 +40,8 @@ class SteadyCondition {
              absl::FunctionRef<bool()> done)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
-  // Wakes all who wait. Best called with the mutex held under which something
-  // changed: whoever waits may end this object's life.
+  // Wakes all that wait. Best called with the mutex held under which something
+  // changed: a thread that waits may end this object's life.
   void Say() { woken_.notify_all(); }
 
  private:

@@ -18,7 +18,7 @@
 // that is a slice, what rests of each stretch lies behind that of the one
 // before; so do the optimizer's states, all those of a stretch together. The
 // buffers that are whole for a while have what is dealt only: passes use all
-// else where it rests. Of a part of what rests, those who have the same of it
+// else where it rests. Of a part of what rests, those that have the same of it
 // do an even slice each.
 //
 // Where servers keep a unit (Placement.served), nothing of it rests on
@@ -106,9 +106,9 @@ int64_t DealtElements(const Plan& plan, const Placement& placement,
 // Whether there are others, which are used where they rest.
 bool KeepsSome(const Plan& plan, const Placement& placement, DealtParts of);
 
-// At most so many elements on any rank of a role, of which `rank` is one. Of
-// what is dealt, a line at least: a small stretch may leave a rank with a small
-// weight nothing, which then has the buffers of one that has some.
+// The most elements on any rank of a role, of which `rank` is one. Of what is
+// dealt, a line at least: a small stretch may leave a rank with a small weight
+// nothing, which then has the buffers of one that has some.
 int64_t LargestAtRest(const Plan& plan, const Stretch& stretch, int rank);
 int64_t LargestTrainedAtRest(const Plan& plan, const Placement& placement,
                              int rank);

@@ -54,7 +54,7 @@ inline constexpr char kDocumentStartsSource[] = "document_starts";
 // is such a source.
 BatchTensor BatchTensorOf(absl::string_view name, absl::string_view source,
                           const MicroBatchShape& shape);
-// So many places further. REQUIRES a source that may be.
+// `ahead` places further. REQUIRES a source that may be.
 BatchTensor BatchTensorAhead(absl::string_view name, absl::string_view source,
                              int ahead, const MicroBatchShape& shape);
 

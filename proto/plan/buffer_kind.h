@@ -43,9 +43,9 @@ inline bool SameValue(const Buffer& a, const Buffer& b) {
          a.micro_batch() == b.micro_batch() && a.output() == b.output();
 }
 
-// Buffers of a tier begin at multiples of so many bytes, which slots are as
-// long as: whole cache lines on the device. What lies in memory below may go to
-// a disk or come from there, past the page cache, in whole blocks.
+// Buffers of a tier begin at multiples of this number of bytes, as slots do:
+// whole cache lines on the device. What lies in memory below may go to a disk
+// or come from there, past the page cache, in whole blocks.
 inline constexpr int64_t AlignmentOf(Tier tier) {
   return tier == HOST || tier == NVME ? 4096 : 64;
 }

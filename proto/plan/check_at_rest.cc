@@ -57,7 +57,7 @@ absl::Status CheckWeightsOfRoles(const Plan& plan) {
   const std::vector<int> roles = RoleIndices(plan);
   for (const Group& group : plan.groups()) {
     if (group.weights().empty()) continue;
-    std::map<int, std::pair<int, int>> first;  // by role: weight, and of whom
+    std::map<int, std::pair<int, int>> first;  // by role: weight, and its rank
     for (int rank = 0; rank < static_cast<int>(roles.size()); ++rank) {
       if (GroupNumber(plan.mesh(), group, rank) < 0) continue;
       const int weight = group.weights(PieceOf(plan.mesh(), group, rank).index);
@@ -366,7 +366,7 @@ class AtRestCheck {
     return absl::OkStatus();
   }
 
-  // Those who use a unit's gradients use all that was added to them.
+  // Those that use a unit's gradients use all that was added to them.
   absl::Status CheckSummed(const Instruction& instruction) {
     const int unit = instruction.unit();
     const bool several = instruction.unit_count() > 1;

@@ -1,4 +1,4 @@
-// Checks what a plan keeps for who recovers its job (copies.h).
+// Checks what a plan keeps for the recovery of its job (copies.h).
 #ifndef TROUPE_PROTO_PLAN_CHECK_COPIES_H_
 #define TROUPE_PROTO_PLAN_CHECK_COPIES_H_
 

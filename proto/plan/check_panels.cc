@@ -83,8 +83,8 @@ class PanelCheck {
     return absl::OkStatus();
   }
 
-  // What is broadcast again is what was broadcast, and stands behind whoever
-  // reads it, so that backward it comes before.
+  // What is broadcast again is what was broadcast, and stands behind the op
+  // that reads it, so that backward it comes before.
   absl::Status CheckReturns() const {
     for (int op = 0; op < table_.ops_size(); ++op) {
       const Op& back = table_.ops(op);

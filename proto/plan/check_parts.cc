@@ -124,7 +124,7 @@ class AxisCheck {
       for (const Dim::Section& section : dim.sections()) {
         const Dim::Section::Cut* const cut = CutBy(section, axis_.name());
         if (cut == nullptr) continue;
-        // Whoever has the same piece works on others' queries with it.
+        // A rank with the same piece works on others' queries with it.
         share.copies = CopiesOfPiece(cut->whole(), axis_.size());
         share.summed = share.copies > 1;
       }

@@ -173,7 +173,7 @@ class Pipeline {
     return wanted;
   }
 
-  // Recompute and backward use what forward used, so many steps ago as it ran
+  // Recompute and backward use what forward used, as many steps ago as it ran
   // ahead.
   absl::Status CheckVersions(const Passes& passes) const {
     const Versions kept = KeptVersions();

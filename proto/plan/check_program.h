@@ -3,8 +3,8 @@
 //
 // Checked: the units' ops make sense, and their buffers hold what they put
 // there; instructions well formed and `after` earlier; every buffer read has
-// been written, by whoever wrote it last in whichever tier, and a slot is not
-// reused before its readers are done; on every
+// been written, and its last write, in whichever tier, is what is read; a slot
+// is not reused before its readers are done; on every
 // rank each unit runs every micro-batch forward and backward exactly once;
 // every parameter has an owner, replicas of a unit sum over the same group;
 // members of a group enter the same collectives in the same order; no wait

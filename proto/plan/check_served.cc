@@ -45,7 +45,7 @@ Box AllOnData(const Mesh& mesh, int rank) {
   return box;
 }
 
-// Who pushes and pulls is all replicas and servers, and servers are those that
+// All replicas and servers push and pull, and servers are the ranks that
 // compute nothing.
 absl::Status CheckMembers(const Plan& plan, const Placement& placement,
                           int rank) {

@@ -398,7 +398,7 @@ absl::Status CheckGroups(const Plan& plan) {
   return absl::OkStatus();
 }
 
-// What a role says to hold is there, and so are those who hold the same.
+// What a role says to hold is there, and so are those that hold the same.
 absl::Status CheckPlacements(const Plan& plan, const Role& role) {
   const auto known = [&](bool given, int group) {
     return !given || (IsIndexIn(group, plan.groups_size()) &&

@@ -376,8 +376,8 @@ class ProgramCheck {
                         "adds to a sum after the ranks have summed it");
   }
 
-  // Over so many ranks what was added is summed: an island sums by itself what
-  // it has trained on.
+  // How many ranks sum what was added: an island sums by itself what it has
+  // trained on.
   int SummingRanks() const {
     return program_.kind() == Program::TRAIN ? RanksOfIsland(plan_.mesh())
                                              : MeshSize(plan_.mesh());

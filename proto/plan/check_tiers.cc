@@ -33,8 +33,8 @@ std::string TierBufferText(const Buffer& buffer) {
   return text;
 }
 
-// Follows the versions of each value through one program: whoever writes makes
-// a new one in the buffer that it uses, a move brings one to another.
+// Follows the versions of each value through one program: each write makes a
+// new one in the buffer that it uses, a move brings one to another.
 class TierCheck {
  public:
   TierCheck(const Plan& plan, const Role& role, const Program& program)

@@ -1,6 +1,6 @@
 // The part of check_program that is about tiers of memory: instructions find
 // their operands in the tier in which they use them; moves copy a value between
-// neighbouring tiers, all of it; and whoever reads a value reads what was
+// neighbouring tiers, all of it; and each reader of a value reads what was
 // written to it last, wherever that was: no copy is used that is older, and no
 // change stays in a copy. Gradients of a step are a sum of their own, wherever
 // the optimizer is.

@@ -1,4 +1,4 @@
-// A part of check_program: units, and the tables of what they do. Whoever
+// A part of check_program: units, and the tables of what they do. Code that
 // builds layers from a plan relies on it: nothing there points outside, and no
 // buffer is smaller than what the ops put into it.
 #ifndef TROUPE_PROTO_PLAN_CHECK_UNITS_H_

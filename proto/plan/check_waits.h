@@ -10,8 +10,8 @@
 
 namespace troupe {
 
-// REQUIRES CheckShape. FailedPrecondition: says who waits for whom, and in
-// what.
+// REQUIRES CheckShape. FailedPrecondition: says which rank waits for which, and
+// in what.
 absl::Status CheckWaits(const Plan& plan);
 
 }  // namespace troupe

@@ -83,7 +83,7 @@ Box Alike(const Plan& plan, const Home& home, const Unit::Part& part, int rank,
   return alike;
 }
 
-// With whom a role's ranks sum, or share, a part of a unit.
+// The ranks with which a role's ranks sum, or share, a part of a unit.
 struct Company {
   int unit = 0;
   int part = 0;
@@ -91,9 +91,9 @@ struct Company {
   absl::optional<int> group;  // none: each with itself
 };
 
-// Of those, who have the same slice: along each axis, as which of its places
-// each is in its group says so. What servers keep, replicas do not. Nothing:
-// the part is dealt over others, too, or over some of their slices.
+// Of those, the ranks that have the same slice: along each axis, the place of
+// each in its group says so. What servers keep, replicas do not. Nothing: the
+// part is dealt over others, too, or over some of their slices.
 absl::optional<Box> AlikeAtRest(const Plan& plan, const Placement& placement,
                                 const Box& alike, const Company& company,
                                 int rank) {
@@ -182,7 +182,7 @@ std::string QuestionOf(const Plan& plan, const Home& home, int rank,
                       "/", shares);
 }
 
-// A role says of each part of its units with whom its ranks sum and share it:
+// A role says of each part of its units with which its ranks sum and share it:
 // with those that have summands of the same, and the same.
 absl::Status CheckHomes(const Plan& plan, const std::vector<Home>& homes) {
   std::set<std::string> answered;

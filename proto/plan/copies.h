@@ -15,8 +15,8 @@
 namespace troupe {
 
 // The group of all ranks in which copies move, over the host's memory. A plan
-// names it by who holds whose copy: the rank half the way around, or the
-// opposite one.
+// names it by which rank holds a rank's copy: the one half the way around, or
+// the opposite one.
 inline constexpr char kCopiesGroup[] = "copies";
 inline constexpr char kOppositeCopiesGroup[] = "copies of opposite ranks";
 bool IsCopiesGroup(const Group& group);
@@ -26,7 +26,7 @@ int CopiesGroup(const Plan& plan);
 // Whether the job asks for copies and has ranks that could hold them.
 bool KeepsCopies(const JobSpec& job, const Mesh& mesh);
 
-// Who holds the rank's copy, and whose it holds beside its own.
+// Which rank holds the rank's copy, and whose copy it holds beside its own.
 //
 // * Half the way around the pipeline, whose ranks of one place have one
 // program;

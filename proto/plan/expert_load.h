@@ -20,8 +20,8 @@ namespace troupe {
 double BusiestOverEven(absl::Span<const double> load, int ranks);
 
 // Sets TensorSpec.expected_rows of every round of a table: the busiest rank
-// gets so many times the rows of an even load, the first of them in the first
-// round. Does nothing to a table without rounds.
+// gets busiest_over_even times the rows of an even load, the first of them in
+// the first round. Does nothing to a table without rounds.
 void ExpectRows(double busiest_over_even, UnitTable& table);
 
 // As model.experts.measured says, of each table the mean of its layers; nothing

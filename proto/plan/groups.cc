@@ -18,7 +18,7 @@ const Group::Span* SpanOn(const Group& group, absl::string_view axis) {
   return nullptr;
 }
 
-// Ranks of one group on an axis of so many places, and groups on it.
+// Ranks of one group on an axis of `places` places, and groups on it.
 int RanksOn(const Group::Span* span, int places) {
   if (span == nullptr) return 1;
   if (!span->places().empty()) return span->places_size();

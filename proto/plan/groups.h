@@ -1,7 +1,7 @@
-// Who communicates with whom. A group of the plan spans axes of the mesh, so it
-// is there as often as the others have places: `data` of the mesh pipeline 2 x
-// data 4 x tensor 2 is four groups of four ranks, numbered as their first ranks
-// come.
+// Which ranks communicate with which. A group of the plan spans axes of the
+// mesh, so it is there as often as the others have places: `data` of the mesh
+// pipeline 2 x data 4 x tensor 2 is four groups of four ranks, numbered as
+// their first ranks come.
 //
 //   for (const int member : MembersOf(plan.mesh(), group, rank)) ...
 #ifndef TROUPE_PROTO_PLAN_GROUPS_H_

@@ -26,8 +26,8 @@
 
 namespace troupe {
 
-// Of ranks at the same place of each island, who exchange what they have
-// learned. Of its own, whoever else has the same ranks.
+// Of ranks at the same place of each island, which exchange what they have
+// learned. It is a group of its own, even where another has the same ranks.
 inline constexpr char kIslandsGroup[] = "islands";
 
 // 1 where the job has none.

@@ -1,5 +1,5 @@
-// A job as JSON: how a checkpoint keeps what it was trained as, for whoever
-// needs the model again.
+// A job as JSON: how a checkpoint keeps what it was trained as, for the jobs
+// and commands that need the model again.
 #ifndef TROUPE_PROTO_PLAN_JOB_JSON_H_
 #define TROUPE_PROTO_PLAN_JOB_JSON_H_
 

@@ -32,8 +32,8 @@ struct Piece {
 };
 Range EvenPiece(int64_t size, const Piece& piece);
 
-// The same of a flat buffer, in lines of 64 bytes of f32: what each of those
-// who have it alike does of it. No piece is longer than the first.
+// The same of a flat buffer, in lines of 64 bytes of f32: what each of the
+// ranks that have it alike does of it. No piece is longer than the first.
 inline constexpr int64_t kLineElements = 16;
 Range EvenLines(int64_t elements, const Piece& piece);
 // Slice `index` of slices that are in proportion to weights, in such lines.

@@ -1,5 +1,5 @@
 // The learning rate of every step. Arithmetic only: workers step with it, and
-// whoever shows a job can draw the whole curve before it runs.
+// a view of a job can draw the whole curve before it runs.
 //
 // With s the step (1 is the first), S training.steps, W warmup_steps and K
 // decay_steps:

@@ -34,13 +34,13 @@ void Add(const WorkerDescription& worker, Host& host) {
       host.probe_ratio > 0 ? std::min(host.probe_ratio, ratio) : ratio;
 }
 
-// Of the time that the workers want, what they get beside others, who use
-// `others` of the `there` that the hypervisor leaves.
+// Of the time that the workers want, what they get beside other processes,
+// which use `others` of the `there` that the hypervisor leaves.
 double PartGot(const Host& host, double there, double others) {
   const double wanted = there * std::min(1.0, host.wanted);
   if (wanted <= 0) return 1;
   double left = there - others;
-  // Who hardly runs has not made others share yet: they will.
+  // Workers that hardly run have not made others share yet: they will.
   if (host.own < wanted / 2) {
     left = std::max(left, there * wanted / (wanted + others));
   }

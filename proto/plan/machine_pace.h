@@ -1,6 +1,6 @@
 // How much slower than at its calibration a machine is now, from what its
 // workers read of it. A prediction holds for the machine as it was calibrated,
-// so whoever compares a time with one wants to know this first.
+// so a comparison of a time with one needs this first.
 //
 // What a probe takes longer than it did then, the processor is slower (clock,
 // throttling, a neighbour on the same core). Time that the hypervisor keeps is

@@ -59,7 +59,7 @@ class Closure {
     const int maker = MakerOf(table_, tensor);
     CHECK_GE(maker, 0) << table_.tensors(tensor).name();
     RunAgain(maker);
-    // Who writes a gradient over it does so again.
+    // An op that writes a gradient over it does so again.
     for (int op = maker + 1; op < table_.ops_size(); ++op) {
       const bool over =
           IsByForward(rules_[op]) &&

@@ -30,7 +30,7 @@ bool IsTransfer(Instruction::Kind kind);
 
 // Whether it moves something between one replica and each of its servers, where
 // each step is one replica's. Which replica is found at run time, so that no
-// plan says who waits for whom.
+// plan says which rank waits for which.
 bool IsTurn(Instruction::Kind kind);
 
 // Of the first two either: whether it waits for other ranks.
@@ -68,7 +68,7 @@ class Meeting {
   std::vector<int> Members(int rank, const Instruction& instruction) const;
 
   const RankClasses& classes_;
-  // Who has come: the instruction of each rank.
+  // The ranks that have come: the instruction of each.
   std::map<Place, std::map<int, int>> waiting_;
 };
 

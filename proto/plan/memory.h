@@ -26,7 +26,7 @@ int64_t PredictedBytes(const Plan& plan, int rank, absl::string_view item);
 // What kernels of GPUs need while they run.
 inline constexpr char kKernelScratchItem[] = "kernel_scratch";
 
-// Of so many bytes of the nvme tier, what their checksums take of the host's:
+// Of nvme_bytes of the nvme tier, what their checksums take of the host's:
 // four bytes for each block (storage/spill/spill_file.h), in whole blocks.
 int64_t ChecksumBytes(int64_t nvme_bytes);
 inline constexpr char kChecksumsItem[] = "checksums";

@@ -42,7 +42,7 @@ int RankAt(const Mesh& mesh, const std::vector<int>& coordinates);
 // This rank's place on one axis; 0 where the mesh does not have it.
 int CoordinateOn(const Mesh& mesh, absl::string_view axis, int rank);
 
-// The rank so many places before this one on an axis, around it.
+// The rank `places` places before this one on an axis, around it.
 int RankBefore(const Mesh& mesh, absl::string_view axis, int rank, int places);
 
 // The ranks that differ in their place on the axis "pipeline" only are one

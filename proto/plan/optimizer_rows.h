@@ -1,5 +1,5 @@
 // What the optimizers need of a plan, a row for each: their states, whether
-// they update whole matrices, what their updates work in. Whoever lays out,
+// they update whole matrices, what their updates work in. Code that lays out,
 // predicts, checks or compares state asks the row; worker/model/optimizer.cc
 // has their updates, and scheduler/planner/resolve_optimizer.cc their settings.
 #ifndef TROUPE_PROTO_PLAN_OPTIMIZER_ROWS_H_

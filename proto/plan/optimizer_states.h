@@ -1,8 +1,8 @@
 // The states that an optimizer keeps beside each parameter, all f32. They are
 // the parts of OPTIMIZER_STATE and of a recovery copy, in this order, and
-// tensors of a checkpoint. Whoever lays out, counts, writes or reads them asks
-// here: a writer that assumes a state which nobody keeps reads what lies behind
-// the buffer.
+// tensors of a checkpoint. Code that lays out, counts, writes or reads them
+// asks here: a writer that assumes a state which nobody keeps reads what lies
+// behind the buffer.
 //
 // How many states a parameter has is said by its rule (optimizer_rules.h). The
 // parts of a unit with more states lie before those with fewer.

@@ -28,7 +28,8 @@ inline constexpr char kUncompressed[] = "none";
 inline constexpr char kAsBf16[] = "bf16";
 inline constexpr char kAsInt4[] = "int4";
 
-// A piece has whole blocks of so many elements, each with a scale in int4.
+// A piece has whole blocks of this number of elements, each with a scale in
+// int4.
 inline constexpr int64_t kChangeBlock = 64;
 
 // Bytes of compressed elements: whole blocks.
@@ -54,15 +55,15 @@ struct ChangeLayout {
   int64_t ElementsOf(int piece) const;
 };
 
-// Of so many elements. REQUIRES a resolved job.
+// Of `elements` elements. REQUIRES a resolved job.
 ChangeLayout LayChange(const JobSpec& job, int64_t elements);
 
 // What a rank of the placement's role, of which `rank` is one, exchanges of the
 // unit, at most.
 ChangeLayout LargestChange(const Plan& plan, const Placement& placement,
                            int rank);
-// What OUTER_GRADIENT and OUTER_STEP of it work in: so many elements at a time
-// are compressed, or made f32 again.
+// What OUTER_GRADIENT and OUTER_STEP of it work in: this number of elements at
+// a time is compressed, or made f32 again.
 inline constexpr int64_t kChangeWindow = int64_t{1} << 18;
 int64_t ChangeWorkspaceBytes(const Plan& plan, const Placement& placement,
                              int rank);

@@ -38,7 +38,8 @@ bool PlacedGradients::IsOwn(int gradient) const {
          std::count(newest_.begin(), newest_.end(), gradient) == 1;
 }
 
-// Whether the gradient of the op's input is made by who reads its output.
+// Whether the gradient of the op's input is made by the op that reads its
+// output.
 bool PlacedGradients::IsMadeByReader(int op) const {
   return table_.ops(op).fused() && rules_[op].fusion.backward_by_reader;
 }

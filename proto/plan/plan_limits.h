@@ -57,8 +57,8 @@ inline constexpr int64_t kStepSequencesMax = int64_t{1} << 16;
 inline constexpr int64_t kSequenceLossesMax = int64_t{1} << 22;
 inline constexpr int64_t kSequenceLossStepsMax = 20'000;
 
-// How long the scheduler plans one job before it gives up: who waits for a plan
-// waits longer, or never hears why there is none.
+// How long the scheduler plans one job before it gives up: a client that waits
+// for a plan waits longer, or never hears why there is none.
 inline constexpr absl::Duration kPlanMax = absl::Minutes(10);
 
 }  // namespace troupe

@@ -15,7 +15,7 @@ namespace troupe {
 // done when it starts.
 class ProgramOrder {
  public:
-  // Of a plan with so many lanes.
+  // Of a plan with this number of lanes.
   explicit ProgramOrder(int lanes) : last_(lanes), counts_(lanes) {}
   // REQUIRES `after` to hold earlier instructions only.
   ProgramOrder(const Program& program, int lanes);

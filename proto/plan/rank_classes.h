@@ -4,7 +4,7 @@
 //
 // A class is what is left when ranks are told apart by their roles, by what
 // else the caller says, and then, until nothing changes, by the classes of
-// those whom they meet and with whom they share processors and adapters
+// those that they meet and with which they share processors and adapters
 // (partition refinement, as automata are minimised: Hopcroft 1971). So whatever
 // meets in the plan meets in its classes, and nothing else does.
 #ifndef TROUPE_PROTO_PLAN_RANK_CLASSES_H_
@@ -18,8 +18,8 @@
 
 namespace troupe {
 
-// What tells ranks apart beside their roles: whoever differs in a number is not
-// of one class. Empty: all alike.
+// What tells ranks apart beside their roles: ranks that differ in a number are
+// not of one class. Empty: all alike.
 struct RankTraits {
   std::vector<int> ranks;                // by rank
   std::vector<std::vector<int>> groups;  // by group of the plan and its number
@@ -33,7 +33,7 @@ class RankClasses {
   // REQUIRES CheckRoles and CheckGroup of all groups. Borrows the plan.
   explicit RankClasses(const Plan& plan, const RankTraits& traits = {});
 
-  // Of each class the first rank, ascending: whoever stands for it below.
+  // Of each class the first rank, ascending: it stands for its class below.
   const std::vector<int>& first_ranks() const { return first_ranks_; }
   // The first rank of this one's class.
   int FirstLike(int rank) const { return first_ranks_[class_of_[rank]]; }

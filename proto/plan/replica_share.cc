@@ -21,7 +21,7 @@ int64_t Total(Counts::const_iterator begin, Counts::const_iterator end) {
 }
 
 // One for each replica, of which none is idle and the most is known; behind
-// them those of servers, who run none.
+// them those of servers, which run none.
 struct PlacesOnData {
   int replicas = 1;
   int servers = 0;

@@ -157,7 +157,7 @@ bool AreIn(const Mesh& mesh, const Role& role, const Group& group) {
   for (const Group::Span& span : group.spans()) {
     if (span.places().empty()) continue;
     const std::vector<int> at = PlacesOn(role, span.axis());
-    // Whoever is at any place of the axis is at one that is not spanned, too.
+    // A role at any place of the axis is at one that is not spanned, too.
     if (at.empty() && span.places_size() < AxisSize(mesh, span.axis())) {
       return false;
     }

@@ -1,6 +1,6 @@
 // Which ranks a role is of. Roles name places on some axes, most often one on
-// "pipeline" alone, and whoever is there has that role, wherever he is on the
-// others: a plan is as large as it has roles, not ranks.
+// "pipeline" alone, and each rank there has that role, wherever it is on the
+// others: the size of a plan grows with its roles, not with its ranks.
 #ifndef TROUPE_PROTO_PLAN_ROLES_H_
 #define TROUPE_PROTO_PLAN_ROLES_H_
 

@@ -52,7 +52,7 @@ double Llama3Frequency(const RopeScaling& scaling, double frequency) {
   return Lerp(frequency / scaling.factor(), frequency, weight);
 }
 
-// The dimension, a real number, that turns so many times in the original
+// The dimension, a real number, that turns `turns` times in the original
 // length.
 double YarnDimension(const ModelSpec& model, double turns) {
   const double original =

@@ -243,7 +243,7 @@ class Uses {
   SegmentUse use_;
 };
 
-// The bytes of a unit's memories by who writes them: those of one piece are
+// The bytes of a unit's memories by what writes them: those of one piece are
 // always written together.
 struct Written {};
 using Writers = ByMemory<Written>;

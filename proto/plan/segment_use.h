@@ -33,7 +33,7 @@ struct MemoryUse {
 struct SegmentUse {
   // In the order of UnitMemory, then of ports, then ascending. Bytes that the
   // unit's passes and exchanges always write together are used together: so
-  // there are few ranges, and who reads one waits for nobody else.
+  // there are few ranges, and a reader of one waits for no other writer.
   std::vector<MemoryUse> memories;
   bool weights = false;  // the unit's own parameters
   bool tied_weights = false;

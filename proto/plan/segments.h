@@ -6,9 +6,9 @@
 //   forward    F s0 | exchange | F s1 | exchange | F s2
 //   backward   I s1 | exchange, W s1 meanwhile | I s0 | W s0
 //
-// Where other ops stand between an exchange and who makes what it sends, a
-// segment ends behind the maker, too: so they do not keep it waiting, nor does
-// what it brings keep them.
+// Where other ops stand between an exchange and the op that makes what it
+// sends, a segment ends behind the maker, too: so they do not keep it waiting,
+// nor does what it brings keep them.
 //
 // Rows that are done in chunks (Op.chunk) cut it too. The ops of a chunk are
 // segments of their own in either direction; in training both run before those

@@ -54,8 +54,8 @@ struct ServedMember {
 std::vector<ServedMember> ServedMembers(const Plan& plan,
                                         const Placement& placement, int rank);
 
-// Where a server sums what replicas push: a block for each of them, so many
-// elements apart, whole lines.
+// Where a server sums what replicas push: a block for each of them, which are
+// PushedStride elements apart, whole lines.
 int ReplicasServed(const Plan& plan, const Placement& placement);
 int64_t PushedStride(const Plan& plan, const Placement& placement);
 

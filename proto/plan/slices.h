@@ -1,7 +1,7 @@
 // Which part of a parameter or tensor a rank has, where axes of the mesh cut
 // it.
 //
-// A section that is cut is so many heads, columns, positions or rows of a
+// A section that is cut is a number of heads, columns, positions or rows of a
 // table. Each place on the axis has a piece of them, as even as can be, or,
 // where there are fewer than places, one, which neighbours then share: rank i
 // of k has number floor(i whole / k). In zigzag order it has two, the i-th and
@@ -52,7 +52,7 @@ Range SectionPiece(const Dim::Section& section, const MeshPlace& place);
 // The same of any number of things.
 Range PieceOf(int64_t whole, const Piece& piece);
 
-// Most that any of so many places has: what `count` of the section then is.
+// The most that any of `places` places has: `count` of the section then.
 int64_t LargestPiece(int64_t whole, int places);
 // How many neighbours have the same.
 int CopiesOfPiece(int64_t whole, int places);

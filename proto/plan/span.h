@@ -14,7 +14,7 @@ namespace troupe {
 Span SpanOf(const Instruction& instruction, int index);
 
 // Then says it of this rank: peers are ranks, groups are numbered through, so
-// that those who meet, and nobody else, name the same.
+// that those that meet, and nobody else, name the same.
 void NameRanks(const Plan& plan, RankTimeline& timeline);
 
 }  // namespace troupe

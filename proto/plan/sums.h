@@ -4,9 +4,9 @@
 //   const SumPlace norm = PlaceOfSum(plan, kSquaredNormSum);
 //   scalars[norm.first] += ...;
 //
-// Who adds to a sum declares it: a kind of op in its row (OpRules.sums), a unit
-// without ops by itself (Unit.addends). A pass collects what the units of a
-// plan declare.
+// What adds to a sum declares it: a kind of op in its row (OpRules.sums), a
+// unit without ops by itself (Unit.addends). A pass collects what the units of
+// a plan declare.
 #ifndef TROUPE_PROTO_PLAN_SUMS_H_
 #define TROUPE_PROTO_PLAN_SUMS_H_
 

@@ -66,7 +66,7 @@ Way WayOf(const Program& program, const Instruction& move) {
   return {TierOf(*from), TierOf(*to), BytesMoved(*from, *to)};
 }
 
-// Who waits for moves, in one run of a program.
+// The instructions that wait for moves, in one run of a program.
 class Waits {
  public:
   Waits(const Program& program, const Lanes& lanes,

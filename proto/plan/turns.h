@@ -46,8 +46,8 @@ absl::StatusOr<TurnEvent> ParseTurnEvent(absl::string_view text);
 
 struct TurnRules {
   int replicas = 1;
-  // No replica computes more than so many steps more than another has done;
-  // absent: any number.
+  // No replica computes more than this number of steps more than another has
+  // done; absent: any number.
   absl::optional<int> staleness;
   // The order is drawn from it; absent: as events come.
   absl::optional<int64_t> order_seed;

@@ -397,9 +397,9 @@ bool UnitBuilder::IsOfProductBefore(int index, int tensor) const {
          before.outputs(0).tensor() == tensor;
 }
 
-// Whether a neighbour does the op's work: of a DROPOUT who adds what it masks,
-// of a GELU the products before and behind it, of an ADD the product whose
-// result it adds.
+// Whether a neighbour does the op's work: of a DROPOUT the op that adds what it
+// masks, of a GELU the products before and behind it, of an ADD the product
+// whose result it adds.
 bool UnitBuilder::IsFused(int index) const {
   const Op& op = table_.ops(index);
   if (op.kind() == Op::ADD) {

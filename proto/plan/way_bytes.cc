@@ -74,9 +74,9 @@ std::vector<StepBytes> BytesOfSteps(const Group& group, const Group::Way& way,
   const absl::uint128 bytes = absl::uint128(elements) * buffer.element_bytes;
   const int64_t of_piece = PieceElements(way, members, buffer);
   std::vector<StepBytes> of_steps;
-  // Into so many shares is a piece cut that a step begins with or, of an
-  // all-gather, ends with; so many members know what is broadcast; and for each
-  // that takes part so many wait for the sum.
+  // `shares`: those of a piece that a step begins with or, of an all-gather,
+  // ends with. `known`: the members that know what is broadcast. `waiting`:
+  // those that wait for the sum, for each that takes part.
   int64_t shares = way.collective() == ALL_GATHER ? members : 1;
   int64_t known = 1;
   int64_t waiting = 1;

@@ -12,8 +12,8 @@
 
 namespace troupe {
 
-// Memory that a member takes for the pieces of blocks that are packed, which
-// are moved in so many bytes at a time: all that are under way at once.
+// Memory that a member takes for the pieces of blocks that are packed, all that
+// are under way at once: the blocks are moved in pieces that fit in it.
 inline constexpr int64_t kLevelScratchBytes = int64_t{8} << 20;
 
 // Whether the blocks that steps keep together do not lie side by side in the
@@ -36,7 +36,7 @@ BlockExtent ExtentOf(const BlockRows& rows, int members);
 // Whether levels work at once: each on a piece of its own.
 bool Overlaps(const Group::Way& way);
 // How many pieces are between the first step and the last at once, at most. A
-// piece begins when the one so many before it has arrived.
+// piece begins when the one this number of pieces before it has arrived.
 int PiecesAtOnce(const Group::Way& way);
 
 struct WayBuffer {

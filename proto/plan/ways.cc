@@ -320,7 +320,7 @@ bool HaveSameWays(const Plan& a, const Plan& b) {
 
 bool TakesPart(const Group& group, const Group::Way& way, int member,
                const RootedStep& at) {
-  std::vector<bool> at_root(group.levels_size());  // who is elsewhere waits
+  std::vector<bool> at_root(group.levels_size());  // members elsewhere wait
   const int steps = way.steps_size();
   if (way.collective() == BROADCAST) {
     for (int s = at.step + 1; s < steps; ++s) {

@@ -16,7 +16,7 @@
 //   reduce       of an all-reduce: what the members have is added up at place
 //                0. The others take no part until they are told the sum
 //   broadcast    of a broadcast: from the member that knows it. Of an
-//                all-reduce: the sum comes down to those who reduced it
+//                all-reduce: the sum comes down to those that reduced it
 //   all-to-all   of an all-to-all: each member hands on the blocks that go to
 //                the members at other places
 //
@@ -39,7 +39,7 @@ inline constexpr int kWayPiecesMax = 1024;
 // Way.row that has no steps: one communicator of all members.
 inline constexpr char kFlatRow[] = "flat";
 
-// Prediction.exchanges has at most so many, those of the most bytes.
+// Prediction.exchanges has at most this number, those of the most bytes.
 inline constexpr int kExchangesMax = 100;
 
 // "all-reduce"

@@ -1,5 +1,5 @@
 // A connection that was accepted, with TLS or without, read and written without
-// waiting. Who has it polls its socket for events().
+// waiting. Its owner polls its socket for events().
 //
 //   ASSIGN_OR_RETURN(auto tls, TlsServer::Create("DIR/trust/scheduler"));
 //   std::unique_ptr<AcceptedWire> wire = tls->Accept(socket);   // or
@@ -39,7 +39,8 @@ class AcceptedWire {
   virtual void Finish();
 
   int socket() const { return socket_; }
-  // Who is on the other side: "10.0.0.1:77", "[::1]:77"; "?" once it is gone.
+  // The address of the other side: "10.0.0.1:77", "[::1]:77"; "?" once it is
+  // gone.
   const std::string& peer() const { return peer_; }
   // Of poll(2), after kLater; POLLIN at first, and after AwaitRead.
   short events() const { return events_; }
@@ -58,10 +59,10 @@ class AcceptedWire {
 std::unique_ptr<AcceptedWire> PlainWire(int socket);
 
 // TLS 1.3 as a server, with the certificate of a scheduler; clients show none.
-// The handshake is done while the wire is read. Who does not come through it is
-// a line in the log (refused_peers.h). A certificate and key that are exchanged
-// are shown to the next connection; where CheckMemberFiles has something
-// against them, the log says so, and those before are.
+// The handshake is done while the wire is read. A peer that does not come
+// through it is a line in the log (refused_peers.h). A certificate and key that
+// are exchanged are shown to the next connection; where CheckMemberFiles has
+// something against them, the log says so, and those before are.
 class TlsServer {
  public:
   // The errors of CheckMemberFiles; FailedPrecondition, with OpenSSL's words.

@@ -109,8 +109,8 @@ absl::Status CheckTime(const X509* certificate, absl::Time now) {
                    " to ", absl::FormatTime(until), " only"));
 }
 
-// A peer's TLS refuses who serves with a certificate for asking, and who asks
-// with one for serving. One that names no use may be used for both.
+// A peer's TLS refuses a server with a certificate for clients, and a client
+// with one for servers. One that names no use may be used for both.
 absl::Status CheckPurpose(X509* certificate, PeerRole role) {
   const bool serves = role == PeerRole::kScheduler;
   const int purpose =

@@ -1,8 +1,8 @@
 // The trust of one cluster: its authority, and a certificate for each role on
 // the machine where `troupe up` runs. All in one directory of mode 0700:
 //
-//   DIR/trust/authority/certificate.pem, key.pem   who has the key has the
-//                                                   cluster
+//   DIR/trust/authority/certificate.pem, key.pem   anyone with the key controls
+//                                                   the cluster
 //   DIR/trust/scheduler/, worker/, client/          member_files.h; the
 //                                                   worker's is for the names
 //                                                   that `troupe up` gives,
@@ -11,7 +11,7 @@
 //   DIR/trust/page.token                            of the scheduler's page
 //
 // Made where it is missing, renewed where little of its time is left, and
-// otherwise left alone, so that those who have certificates keep them.
+// otherwise left alone, so that those that have certificates keep them.
 #ifndef TROUPE_PROTO_TRUST_CLUSTER_TRUST_H_
 #define TROUPE_PROTO_TRUST_CLUSTER_TRUST_H_
 

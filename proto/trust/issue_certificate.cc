@@ -67,7 +67,7 @@ absl::StatusOr<OwnedNames> AlternativeNames(const CertificateSubject& subject) {
   return names;
 }
 
-// A certificate that says all but who signed it, and its key.
+// A certificate that says all but its signer, and its key.
 struct Draft {
   OwnedKey key;
   OwnedCertificate certificate;
@@ -181,7 +181,7 @@ absl::StatusOr<KeyAndCertificate> IssueCertificate(
       Extend(x, issuer.get(), NID_basic_constraints, "critical,CA:FALSE"));
   RETURN_IF_ERROR(
       Extend(x, issuer.get(), NID_key_usage, "critical,digitalSignature"));
-  // Who asks cannot serve, not even those who know no roles.
+  // A client cannot serve, not even peers that know no roles.
   RETURN_IF_ERROR(Extend(
       x, issuer.get(), NID_ext_key_usage,
       subject.role == PeerRole::kScheduler ? "serverAuth" : "clientAuth"));

@@ -1,5 +1,5 @@
-// HMAC with SHA-256 (RFC 2104), of OpenSSL: what only those can make who have
-// the secret.
+// HMAC with SHA-256 (RFC 2104), of OpenSSL: only holders of the secret can make
+// it.
 #ifndef TROUPE_PROTO_TRUST_KEYED_HASH_H_
 #define TROUPE_PROTO_TRUST_KEYED_HASH_H_
 

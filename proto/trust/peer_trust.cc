@@ -12,7 +12,7 @@ absl::Status CheckTrust(const PeerTrust& trust, PeerRole role,
     if (trust.insecure > 1 || IsLoopback(address)) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(
         "--insecure: ", address, " can be reached from other machines, and ",
-        "whoever reaches it may do everything and read along; give ",
+        "anyone who reaches it may do everything and read along; give ",
         "--certificates DIR, or say --insecure twice"));
   }
   if (!trust.certificates.empty()) {

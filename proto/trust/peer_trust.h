@@ -1,5 +1,5 @@
-// How a process proves who it is to its peers, and knows them: by certificates,
-// or, where a person said so, not at all.
+// How a process proves its identity to its peers, and knows them: by
+// certificates, or, where a person said so, not at all.
 #ifndef TROUPE_PROTO_TRUST_PEER_TRUST_H_
 #define TROUPE_PROTO_TRUST_PEER_TRUST_H_
 

@@ -22,7 +22,7 @@ constexpr mode_t kPrivateFile = 0600;
 constexpr mode_t kEverybody = 0007;
 
 absl::StatusOr<std::string> ReadFile(const std::string& path, bool is_secret) {
-  // Not waiting for whoever should write into a pipe.
+  // Not waiting for the process that should write into a pipe.
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return ErrnoStatus(errno, absl::StrCat(path, ": open"));
   struct stat info = {};

@@ -120,7 +120,7 @@ struct ThinSteps {
   bool without_sequences = false;  // and of these no sequence_losses
 };
 
-// The job's status, steps or events changed: those who watch it look again.
+// The job's status, steps or events changed: those that watch it look again.
 struct NotifyJob {
   JobId job;
 };
@@ -145,7 +145,7 @@ struct FilesLookedAt {
 struct CompileJob {
   JobId job;
   std::shared_ptr<const Compilation> compilation;
-  std::string client;  // who submitted it; empty: nobody knows
+  std::string client;  // that submitted it; empty: not known
 };
 
 // Brought back with Cluster::Stored when all rows that came before are on the

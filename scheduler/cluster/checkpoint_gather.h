@@ -68,7 +68,7 @@ class CheckpointGather {
   GatheredCheckpoint Gathered(int64_t write);
   GatheredCheckpoint GiveUp(int64_t write,
                             std::vector<CheckpointUnwritten> unwritten);
-  // Adds who waits for the end of a write that others have seen.
+  // Adds the ranks that wait for the end of a write that others have seen.
   void TakeUnheard(GatheredCheckpoint& gathered);
 
   const int ranks_;

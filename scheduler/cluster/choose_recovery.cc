@@ -198,7 +198,7 @@ std::vector<const Worker*> FillPlaces(const std::vector<VacantPlace>& places,
     if (worker->doubt == 0) trusted.push_back(worker);
   }
   Seating seating(places, prediction);
-  // Those who find one on the old host come first.
+  // Those that find one on the old host come first.
   for (const auto* workers : {&trusted, &idle}) {
     for (const auto on :
          {Seating::On::kSameHost, Seating::On::kHostWithoutCopies}) {

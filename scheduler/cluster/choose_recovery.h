@@ -1,6 +1,6 @@
 // From where a job goes on whose ranks have let go of it: the newest step of
-// which every rank's state is whole in the memory of some worker, and who hands
-// it to whom (proto/plan/copies.h). Pure arithmetic.
+// which every rank's state is whole in the memory of some worker, and which
+// rank hands it to which (proto/plan/copies.h). Pure arithmetic.
 #ifndef TROUPE_SCHEDULER_CLUSTER_CHOOSE_RECOVERY_H_
 #define TROUPE_SCHEDULER_CLUSTER_CHOOSE_RECOVERY_H_
 
@@ -30,16 +30,16 @@ absl::optional<Recovery> ChooseRecovery(const Plan& plan,
 // that was there if one is; else rather where the other copies of its state are
 // not, also where workers have to change places for that. If there is a way to
 // fill all of them, all are; null where there is none. Those where the job's
-// start has failed, or of whom there is doubt, come after all others.
+// start has failed, or of which there is doubt, come after all others.
 struct VacantPlace {
   int rank = 0;
-  WorkerDescription lost;  // who was there
+  WorkerDescription lost;  // the worker that was there
   // A host that has the other copy of this rank's state, or the state of which
   // this rank has the other copy.
   std::set<std::string> copies_on = {};
 };
-// hosts[r] is that of rank r: who was there, where it is vacant. REQUIRES that
-// `plan` keeps copies.
+// hosts[r] is that of rank r; where it is vacant, that of the worker that was
+// there. REQUIRES that `plan` keeps copies.
 std::set<std::string> HostsOfCopies(const Plan& plan, int rank,
                                     const std::vector<std::string>& hosts);
 std::vector<const Worker*> FillPlaces(const std::vector<VacantPlace>& places,

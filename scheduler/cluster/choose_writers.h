@@ -1,5 +1,5 @@
-// Who writes a text. One idle worker, where one has memory enough for the
-// weights; else as many as the model was cut over when it was trained (or,
+// Which workers write a text. One idle worker, where one has memory enough for
+// the weights; else as many as the model was cut over when it was trained (or,
 // where that was in three dimensions, as many of those as it goes over in one),
 // or as many as the request says, each with a part.
 #ifndef TROUPE_SCHEDULER_CLUSTER_CHOOSE_WRITERS_H_

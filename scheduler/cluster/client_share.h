@@ -1,7 +1,7 @@
 // How much of what is bounded (places in the queue, questions under way) one
 // client may have: half of what the others leave. So a client that is alone has
 // much, several that ask for all they can get have about as much each, and
-// there is a place for one who comes after them.
+// there is a place for one that comes after them.
 #ifndef TROUPE_SCHEDULER_CLUSTER_CLIENT_SHARE_H_
 #define TROUPE_SCHEDULER_CLUSTER_CLIENT_SHARE_H_
 

@@ -230,7 +230,7 @@ absl::StatusOr<JobId> Cluster::Submit(const JobSpec& asked,
                                       const CompileOutcome& considered,
                                       absl::Time now, Actions& actions,
                                       const Submitter& by) {
-  // What was chosen once stays: whoever plans the job again, plans that.
+  // What was chosen once stays: each later planning of the job plans that.
   const bool open = LeavesParallelismOpen(asked);
   if (open && !considered.fits()) return considered.refusal;
   const JobSpec& spec = open ? considered.compiled.chosen : asked;

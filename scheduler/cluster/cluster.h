@@ -110,7 +110,7 @@ class Cluster {
     generations_.Abandon(text, now, actions);
     Settle(now, actions);
   }
-  // The names of those who wrote it.
+  // The names of those that wrote it.
   absl::StatusOr<std::string> CancelText(int64_t text, absl::Time now,
                                          Actions& actions) {
     auto worker = generations_.Cancel(text, now, actions);
@@ -174,7 +174,7 @@ class Cluster {
   // That a rank which the worker holds, if any, is of this cluster.
   absl::Status CheckIsOurs(const Register& request) const;
   absl::Status CheckQueue(const std::string& client) const;
-  // An event of the job that says who asked for its end.
+  // An event of the job that says which client asked for its end.
   void NoteCancel(Job& job, const std::string& client, absl::Time now,
                   Actions& actions);
   // With the narrower ones, where it has any choices.

@@ -22,7 +22,7 @@ namespace troupe {
 
 struct ScalarDifference {
   // Those that differ from more than half of all; ascending. Empty: no more
-  // than half agree, as of two ranks, and nobody can say who is wrong.
+  // than half agree, as of two ranks, and nobody can say which is wrong.
   std::vector<int> wrong;
   int agreed = 0;    // one of the most that agree; the lowest rank
   int others = 0;    // one that differs from it

@@ -57,8 +57,8 @@ std::vector<WorkerDescription> Imagined(const WorkersOfAKind& alike,
   return workers;
 }
 
-// Who carries a job out with fewer ranks: those that PlaceRanks prefers, and
-// those with the most memory where that is more.
+// The workers that carry a job out with fewer ranks: those that PlaceRanks
+// prefers, and those with the most memory where that is more.
 class NarrowerPlaces {
  public:
   explicit NarrowerPlaces(const std::vector<const Worker*>& alike)
@@ -96,7 +96,7 @@ std::vector<WorkerDescription> DescriptionsOf(const Choice& choice) {
   return workers;
 }
 
-// So many are compared.
+// How many are compared.
 constexpr int kComparedMax = 4;
 
 // Why planning was ended, with what was known by then: that other workers would

@@ -1,8 +1,8 @@
 // Planning takes as long as a job is large, and no client and no heartbeat
 // should wait for it. So the cluster only says what is to be compiled and for
-// whom, best first; somebody beside it does the work (CompileFirstFit) and
-// brings the outcome back as an event. Much may have changed by then: whoever
-// uses an outcome looks whether its workers are still there and idle.
+// which workers, best first; other code does the work (CompileFirstFit) and
+// brings the outcome back as an event. Much may have changed by then: each user
+// of an outcome looks whether its workers are still there and idle.
 #ifndef TROUPE_SCHEDULER_CLUSTER_COMPILATION_H_
 #define TROUPE_SCHEDULER_CLUSTER_COMPILATION_H_
 
@@ -20,7 +20,7 @@
 
 namespace troupe {
 
-// Who might carry a job out: rank r on the worker ids[r].
+// The workers that might carry a job out: rank r on the worker ids[r].
 struct Choice {
   JobSpec spec;  // the compilation's, or a narrower one
   std::vector<WorkerId> ids;
@@ -30,7 +30,7 @@ struct Choice {
 };
 
 struct Compilation {
-  int64_t number = 0;  // of a queued job's; 0: for a client who asks
+  int64_t number = 0;  // of a queued job's; 0: for a client that asks
   JobSpec spec;
   std::vector<Choice> choices;  // best first, no two with the same workers
   // The same for fewer ranks (AddNarrower): tried on idle workers before busy
@@ -67,7 +67,7 @@ struct CompileOutcome {
 // The idle workers that PlaceRanks prefers, the idle ones with the most memory,
 // and then the same of all that are alive; where some have GPUs, those first,
 // and never both kinds unless neither is enough. None where there are too few.
-// Those of whom there is the least doubt are tried before others, and those
+// Those of which there is the least doubt are tried before others, and those
 // where the job's start has failed not at all.
 Compilation CompilationFor(const JobSpec& spec, int needed,
                            const WorkerTable& workers,

@@ -28,8 +28,8 @@ class ExpertLoads {
     std::vector<Layer> layers;
   };
 
-  // Points that are kept: kPointsMax, of a model with very many experts so many
-  // that no more than kCellsMax numbers are kept, but kPointsMin at least.
+  // Points that are kept: kPointsMax, of a model with very many experts as many
+  // as have kCellsMax numbers in all, but kPointsMin at least.
   static constexpr size_t kPointsMax = 128;
   static constexpr size_t kPointsMin = 8;
   static constexpr size_t kCellsMax = 1 << 18;
@@ -46,7 +46,7 @@ class ExpertLoads {
 
   // Ascending; empty before the first.
   const std::vector<Point>& points() const;
-  // So many steps a point stands for, a power of two.
+  // How many steps a point stands for, a power of two.
   int64_t stride() const;
 
  private:

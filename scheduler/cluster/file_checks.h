@@ -46,7 +46,7 @@ class FileChecks {
  private:
   struct Check {
     absl::Time began;
-    std::map<WorkerId, std::string> asked;  // who has not answered, by name
+    std::map<WorkerId, std::string> asked;  // have not answered, with names
     std::string error;                      // the first
   };
   using Checks = std::map<int64_t, Check>;

@@ -298,7 +298,7 @@ void Generations::Abandon(int64_t request, absl::Time now, Actions& actions) {
   const auto it = texts_.find(request);
   if (it == texts_.end()) return;
   it->second.answered = true;
-  Stop(it, "whoever asked for it is gone", now, actions);
+  Stop(it, "the client that asked for it is gone", now, actions);
 }
 
 absl::StatusOr<std::string> Generations::Cancel(int64_t request, absl::Time now,
@@ -355,8 +355,8 @@ std::vector<StuckWorker> Generations::Tick(absl::Time now, Actions& actions) {
     for (size_t rank = 0; rank < text.members.size(); ++rank) {
       const Member& member = text.members[rank];
       if (member.gone) continue;
-      // Whoever has its weights waits for those who have not; then it is heard
-      // through the first.
+      // A member that has its weights waits for those that have not; then it is
+      // heard through the first.
       const bool speaks = !member.loaded || (all_loaded && rank == 0);
       if (text.IsStopped() && now - text.stopped > limits_.stop_max) {
         stuck.push_back(

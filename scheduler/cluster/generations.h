@@ -1,8 +1,8 @@
-// Texts that workers are writing. A request begins with one idle worker, who
-// says by which job the checkpoint was made; then those write who have room for
-// the model, one or several, each with a part (choose_writers.h). All are busy
-// with it until they say that they have ended. The first one's pieces go to the
-// client that asked.
+// Texts that workers are writing. A request begins with one idle worker, which
+// says by which job the checkpoint was made; then workers write that have room
+// for the model, one or several, each with a part (choose_writers.h). All are
+// busy with it until they say that they have ended. The first one's pieces go
+// to the client that asked.
 //
 // Where the client goes away, somebody cancels the text, or one of its workers
 // fails or is lost, the others are told to stop; each is free when it says that
@@ -82,12 +82,12 @@ class Generations {
 
     GenerateRequest request;
     std::string checkpoint;
-    std::vector<Member> members;  // by rank; first the one who reads
+    std::vector<Member> members;  // by rank; first the one that reads
     bool writes = false;          // the members write
     std::string made;             // CheckpointJob.made
     Rendezvous rendezvous;
     bool answered = false;  // its client has heard the end, or is gone
-    // An error that blames another, who may have something to say itself.
+    // An error that blames another, which may have something to say itself.
     absl::Status failure;
     absl::Time failed = absl::InfiniteFuture();
     // When its workers were told to stop; from then on nobody waits for it.

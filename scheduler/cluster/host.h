@@ -1,6 +1,6 @@
-// The one lock around the state machine. Whoever has an event (an RPC, a
-// worker's message, the ticker) brings it here; events are applied one after
-// another, at a time that never goes backwards, and their actions handed, in
+// The one lock around the state machine. All events (of an RPC, a worker's
+// message, the ticker) are brought here; they are applied one after another, at
+// a time that never goes backwards, and their actions handed, in
 // the same order, to the sink. Where there are thousands of workers, it is the
 // host that says how often jobs are scheduled: an event that follows too soon
 // leaves it to those behind it, or to the next tick.
@@ -11,7 +11,7 @@
 //       });
 //
 // Nothing that waits for a disk or takes as long as a job is large may be done
-// in an event: whoever does it fails (proto/base/must_not_wait.h).
+// in an event: such code fails (proto/base/must_not_wait.h).
 //
 // Thread-safe.
 #ifndef TROUPE_SCHEDULER_CLUSTER_HOST_H_

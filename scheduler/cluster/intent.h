@@ -1,6 +1,6 @@
 // What is to become of a run. It is only ever raised within an attempt
 // (JobTable::Raise); an attempt begins with the first. Those that save say why:
-// who asked for it, and for what.
+// which side asked for it, and for what.
 #ifndef TROUPE_SCHEDULER_CLUSTER_INTENT_H_
 #define TROUPE_SCHEDULER_CLUSTER_INTENT_H_
 

@@ -87,7 +87,7 @@ class JobCompiler {
   // What workers do that write a text with the job's model, cut as its
   // parallelism says over tensor x pipeline of them. Quick. INVALID_ARGUMENT.
   virtual absl::StatusOr<TextPlan> PlanText(const JobSpec& job) const = 0;
-  // Completes it for those who will: workers[r] as rank r.
+  // Completes it for those that will: workers[r] as rank r.
   virtual void ConnectText(const std::vector<WorkerDescription>& workers,
                            TextPlan& plan) const = 0;
 };

@@ -133,8 +133,8 @@ class JobQueue {
   bool IsAskedInVain(const Job& job, const absl::Status& refusal) const;
   // Whether it runs with fewer, and goes on with more where there are some.
   bool MayWiden(const Job& job) const;
-  // How a job with `elastic` may run on so many workers: best first, by a plan
-  // that is chosen again, if its user left that open.
+  // How a job with `elastic` may run on `workers` workers: best first, by a
+  // plan that is chosen again, if its user left that open.
   std::vector<JobSpec> ElasticWays(const Job& job, int workers) const;
   void Widen(Job& job, const Compilation& compilation,
              const CompileOutcome& outcome, absl::Time now, Actions& actions);

@@ -44,7 +44,7 @@ int64_t StepWeights(const std::deque<StepRecord>& steps) {
   return weights;
 }
 
-// The last step goes to whoever lists jobs, so it is as small as any.
+// The last step goes to each client that lists jobs, so it is as small as any.
 void SetLastStep(const StepRecord& step, JobStatus& status) {
   *status.mutable_last_step() = step;
   status.mutable_last_step()->clear_sequence_losses();

@@ -1,6 +1,6 @@
 // All jobs that the scheduler remembers, and the one place where a job's
 // status, steps and events change, so that every change is also persisted and
-// told to those who watch, and what workers said of it is on one line and not
+// told to those that watch, and what workers said of it is on one line and not
 // too long. Which change is due is not decided here.
 #ifndef TROUPE_SCHEDULER_CLUSTER_JOB_TABLE_H_
 #define TROUPE_SCHEDULER_CLUSTER_JOB_TABLE_H_
@@ -36,7 +36,7 @@ struct StoredJob {
   std::vector<JobEvent> events;
 };
 
-// Who made a job; empty where nobody knows.
+// The client that made a job; empty where it is not known.
 struct Submitter {
   std::string client;   // JobStatus.submitted_by
   std::string made_by;  // and its made_by
@@ -70,7 +70,7 @@ class JobTable {
   // Another job that holds the directory in which this one would save, from its
   // start to its end, queued or not: two that
   // wrote and pruned there would destroy each other's checkpoints. Null: none.
-  // By name; what another name leads to only those see who write there
+  // By name; only the processes that write there see what another name leads to
   // (storage/checkpoint/checkpoint_folder.h).
   const Job* SavesInPlaceOf(const Job& job) const;
 
@@ -134,7 +134,7 @@ class JobTable {
   void Become(Job& job, JobState state);
   // Makes room: of the oldest ended jobs, all or only the steps.
   void Forget(Actions& actions);
-  // Timelines of a job have so many bytes now, and had what was `counted`; the
+  // Timelines of a job have `bytes` bytes now, and had what was `counted`; the
   // oldest ended jobs make room.
   void CountTimelines(int64_t bytes, int64_t& counted);
   void DropTimelines(Job& job);

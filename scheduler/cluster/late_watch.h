@@ -1,6 +1,6 @@
 // Watches how the ranks of jobs get on between their reports: hears their
-// progress, finds steps that are late, and says who waits for whom in them.
-// What follows for a job RunControl decides.
+// progress, finds steps that are late, and says which rank waits for which in
+// them. What follows for a job RunControl decides.
 #ifndef TROUPE_SCHEDULER_CLUSTER_LATE_WATCH_H_
 #define TROUPE_SCHEDULER_CLUSTER_LATE_WATCH_H_
 

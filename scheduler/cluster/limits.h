@@ -34,8 +34,9 @@ struct Limits {
   // greater of hang_min and hang_steps predicted steps, or counts as hung.
   absl::Duration hang_min = absl::Seconds(60);
   double hang_steps = 20;
-  // A step is late after this long (step_deadline.h); who waits for whom is
-  // looked up again and again, and said again, where others are to blame.
+  // A step is late after this long (step_deadline.h); which rank waits for
+  // which is looked up again and again, and said again, where others are to
+  // blame.
   absl::Duration late_min = absl::Seconds(3);
   absl::Duration late_first_min = absl::Seconds(10);
   double late_steps = 4;
@@ -51,11 +52,12 @@ struct Limits {
   absl::Duration fail_grace = absl::Seconds(2);
   // A worker that does not let go of a stopped rank for this long is lost.
   absl::Duration stop_max = absl::Seconds(30);
-  // A job that recovers is given up after so many attempts in a row that ended
-  // without a new step: by themselves, or with the loss of a worker.
+  // A job that recovers is given up after this number of attempts in a row that
+  // ended without a new step: by themselves, or with the loss of a worker.
   int failures_in_a_step_max = 2;
   int losses_in_a_step_max = 10;
-  // A worker on which so many jobs failed, and not elsewhere, is set aside.
+  // A worker on which this number of jobs failed, and not elsewhere, is set
+  // aside.
   int local_failures_max = 3;
   // But a rank that has run for so long has done well, however it ends then:
   // hosts are taken away and processes killed now and then.
@@ -67,7 +69,7 @@ struct Limits {
   // one that was stopped is lost after stop_max.
   absl::Duration generate_max = absl::Minutes(2);
   // Deadline of a collective of workers that write a text together: shorter, so
-  // that one of them says who did not come.
+  // that one of them says which did not come.
   absl::Duration text_collective_max = absl::Seconds(90);
   // Deadline of a collective: the greater of collective_min and hang_steps
   // predicted steps.

@@ -77,7 +77,7 @@ void LinkMeasurements::Restore(std::vector<HostTopology> hosts,
   for (HostTopology& links : hosts) {
     Host& host = hosts_[links.host()];
     host.measured = host.tried = now;
-    host.workers = -1;  // whoever comes
+    host.workers = -1;  // any that come
     host.links = std::move(links);
   }
 }
@@ -368,8 +368,8 @@ void LinkMeasurements::Note(const Measurement& measurement, int side,
     return;
   }
   const size_t each = measurement.members.size() / 2;
-  // Whoever is done first leaves the adapter to the others: the last says how
-  // fast all of them were.
+  // A member that is done first leaves the adapter to the others: the last says
+  // how fast all of them were.
   double last = measurement.members[side * each].together;
   for (size_t i = 1; i < each; ++i) {
     last = std::min(last, measurement.members[side * each + i].together);

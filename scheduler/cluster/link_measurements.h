@@ -107,7 +107,7 @@ class LinkMeasurements {
   Measurements::iterator Find(int64_t measurement, WorkerId from, int& rank);
   void Set(WorkerId from, const StoreSet& set, Actions& actions);
   void Get(WorkerId from, const StoreGet& get, Actions& actions);
-  // All have answered, or nobody waits for those who have not. The others,
+  // All have answered, or nobody waits for those that have not. The others,
   // where there are any, are told to stop.
   void End(Measurements::iterator it, absl::Time now, Actions& actions);
   void StopMembers(const Measurements::value_type& of, Actions& actions) const;

@@ -54,7 +54,7 @@ enum class PhaseEvent {
   kPlacesTaken,       // every place has a worker: the next attempt
   kCopiesAsked,       // the workers that keep copies are asked to save them
   kCopiesCommitted,   // they are a checkpoint; that is being stored
-  kCopiesGivenUp,     // they could not be saved, or who kept them is lost
+  kCopiesGivenUp,     // they could not be saved, or their keeper is lost
   kMoved,             // to the queue, to go on with other workers
   kFinished,          // it does not go on
 };

@@ -213,7 +213,7 @@ struct SavingCopies : Between {
   Stage stage = kWriting;
   std::string token;  // of its requests
   KeptState state;
-  std::vector<Handover> holders;  // by rank, from whom its state is saved
+  std::vector<Handover> holders;  // by rank, the one that saves its state
   absl::Time since;
   std::set<int> awaited;  // ranks whose workers have not answered
   std::vector<ShardRecord> shards;

@@ -1,5 +1,5 @@
 // Carries out what the table of phases says of the edge that a job has taken
-// (phase.h): messages to the workers of its ranks (effects.h), who are free
+// (phase.h): messages to the workers of its ranks (effects.h), which are free
 // then or not, and questions to the store. Changes seats and workers; no phase.
 #ifndef TROUPE_SCHEDULER_CLUSTER_PHASE_EFFECTS_H_
 #define TROUPE_SCHEDULER_CLUSTER_PHASE_EFFECTS_H_

@@ -177,7 +177,7 @@ RanksTogether RanksTogetherOf(const JobSpec& job) {
   const std::vector<SharedAxis> axes = SharedAxes(parallelism);
   for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
     if (!axis->row->on_one_host) break;
-    // No host has so many.
+    // No host has that number.
     if (axis->size > kRanksMax / group) break;
     group *= axis->size;
     together.groups.insert(together.groups.begin(), group);

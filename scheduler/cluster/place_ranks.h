@@ -3,7 +3,7 @@
 // hosts as possible, largest first. Ranks that exchange something within each
 // layer are on one host, if need be on one host more; and where the job keeps
 // copies, the hosts have shares as even as that and their sizes allow, so that
-// none has so many of all ranks that their copies find no place on others
+// the copies of a host's ranks find places on other hosts
 // (proto/plan/copies.h). Ranks of one host are neighbours and follow the
 // workers' names, worker-2 before worker-10, so that people recognise them.
 #ifndef TROUPE_SCHEDULER_CLUSTER_PLACE_RANKS_H_
@@ -39,7 +39,7 @@ class WorkersByHost {
 
  private:
   using Host = std::vector<const Worker*>;  // by name
-  // How many of `count` ranks each host has, whole groups of so many; in the
+  // How many of `count` ranks each host has, whole groups of `group`; in the
   // order of by_size_. Empty: there is no room for whole groups.
   std::vector<int> SharesOf(int count, int group, bool even) const;
 
@@ -58,12 +58,12 @@ std::vector<const Worker*> PlaceRanks(
 std::vector<const Worker*> LargestOf(std::vector<const Worker*> candidates,
                                      int count);
 
-// The candidates on GPUs, and those on CPUs, each where they are enough: who
-// works together is of one kind.
+// The candidates on GPUs, and those on CPUs, each where they are enough: the
+// workers of a job are of one kind.
 std::vector<std::vector<const Worker*>> OfOneKind(
     const std::vector<const Worker*>& candidates, int needed);
 
-// So many of them are of one kind, at most.
+// How many of them are of one kind, at most.
 int MostOfOneKind(const std::vector<const Worker*>& candidates);
 
 // Bytes of its DEVICE tier.

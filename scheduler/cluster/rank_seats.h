@@ -1,5 +1,5 @@
-// Who has which rank of a run, and how far each has come: one seat for each
-// rank. Only data and its arithmetic.
+// Which worker has which rank of a run, and how far each has come: one seat for
+// each rank. Only data and its arithmetic.
 #ifndef TROUPE_SCHEDULER_CLUSTER_RANK_SEATS_H_
 #define TROUPE_SCHEDULER_CLUSTER_RANK_SEATS_H_
 

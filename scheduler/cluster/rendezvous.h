@@ -24,8 +24,9 @@ class Rendezvous {
                                        const std::string& value);
 
   // Sets the key unless it is set; the value that it has then, for those that
-  // waited and who asks. NOT_FOUND: neither it nor `behind` is set, so this is
-  // not the store in which the ranks began. RESOURCE_EXHAUSTED: as above.
+  // waited and the one that asks. NOT_FOUND: neither it nor `behind` is set, so
+  // this is not the store in which the ranks began. RESOURCE_EXHAUSTED: as
+  // above.
   struct First {
     std::string value;
     std::vector<int> waited;

@@ -1,6 +1,6 @@
-// One attempt to run a job: who fills its ranks, how far each has come, and
-// what went wrong first. Only data and its arithmetic; RunControl decides with
-// it.
+// One attempt to run a job: which workers fill its ranks, how far each has
+// come, and what went wrong first. Only data and its arithmetic; RunControl
+// decides with it.
 //
 // What is there in some phases only is in phase_data.h: of a run that was
 // stopped, why. A failure is seldom reported first by the one at fault: when a

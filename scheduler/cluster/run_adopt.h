@@ -1,5 +1,5 @@
 // Runs that outlive the scheduler. One that is started again knows from its
-// store who had which rank (stored_run.h), and waits for them: each is seated
+// store which worker had which rank (stored_run.h), and waits: each is seated
 // again as it comes back, says again what is not known to be stored, and when
 // all are there the job goes on. A worker that comes without its rank, or not
 // within Limits::adopt_max, is lost with it. A job that was still in its start

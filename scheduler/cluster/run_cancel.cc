@@ -63,8 +63,8 @@ void RunCancel::SaveAndCancel(Job& job, const std::string& why, absl::Time now,
   if (job.run->stopping() && !recovers) return StartNoMore(job, actions);
   if (recovers && MayMove(job)) {
     jobs_.Raise(job, intent::SaveCancel{why});
-    // One that is not being stopped yet is stored when it is: whoever is
-    // scheduler next acts on the phase.
+    // One that is not being stopped yet is stored when it is: the next
+    // scheduler acts on the phase.
     if (job.run->stopping()) jobs_.Save(job, actions);
     return moves_.MoveAsItIs(job, why, now, actions);
   }

@@ -204,8 +204,8 @@ void RunControl::Ended(Job& job, const RankEnded& ended, absl::Time now,
 }
 
 // What a worker says of a rank that stays for the next attempt it says again to
-// whoever is scheduler then, with the steps that others have not reported yet:
-// so that is not acknowledged before the end of the run.
+// the next scheduler, with the steps that others have not reported yet: so that
+// is not acknowledged before the end of the run.
 void RunControl::SayEnded(Job& job, const RankEnded& ended, Actions& actions) {
   const int rank = ended.ref().rank();
   const bool stays = job.run->ranks[rank].state == RankSeat::kHeld;

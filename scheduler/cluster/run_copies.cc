@@ -19,7 +19,8 @@
 namespace troupe {
 namespace {
 
-// Who has the copy of each rank's state: itself, unless it is handed over.
+// Which rank has the copy of each rank's state: itself, unless it is handed
+// over.
 std::vector<Handover> HoldersOf(const Recovery& recovery, int ranks) {
   std::vector<Handover> holders(ranks);
   for (int rank = 0; rank < ranks; ++rank) {
@@ -141,8 +142,8 @@ void RunCopies::CopiesCommitted(Job& job, const CopiesSaved& saved,
   StoreCheckpoint(job, now, actions);
 }
 
-// The copies stay until that is on the disk: who is scheduler next may know of
-// no checkpoint but the one before.
+// The copies stay until that is on the disk: the next scheduler may know of no
+// checkpoint but the one before.
 void RunCopies::StoreCheckpoint(Job& job, absl::Time now, Actions& actions) {
   phase::SavingCopies stores(*job.run->between());
   stores.stage = phase::SavingCopies::kStoring;
@@ -164,7 +165,8 @@ void RunCopies::CopiesStored(Job& job, const absl::Status& stored,
   if (stored.ok() || moves_.MovesOn(job)) {
     return moves_.Move(job, WhyItMoves(*job.run), now, actions);
   }
-  // Who leaves has no more to give: the checkpoint is on the workers' disk.
+  // A worker that leaves has no more to give: the checkpoint is on the workers'
+  // disk.
   auto& saving = *job.run->in<phase::SavingCopies>();
   saving.asked.again = saving.since = now;
   saving.stage = phase::SavingCopies::kRefused;

@@ -155,7 +155,8 @@ void RunReady::Set(Job& job, const StoreSet& set, absl::Time now,
   }
 }
 
-// Who asks is answered whether it won or not; all others that waited, too.
+// The rank that asks is answered whether it won or not; all others that waited,
+// too.
 void RunReady::SetFirst(Job& job, const StoreSet& set, absl::Time now,
                         Actions& actions) {
   const int rank = set.ref().rank();

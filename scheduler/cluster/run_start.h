@@ -1,5 +1,5 @@
-// Begins attempts, and takes them back to the queue: who has which rank, what
-// the ranks get, and that nobody hears of it before it is stored.
+// Begins attempts, and takes them back to the queue: which worker has which
+// rank, what the ranks get, and that nobody hears of it before it is stored.
 #ifndef TROUPE_SCHEDULER_CLUSTER_RUN_START_H_
 #define TROUPE_SCHEDULER_CLUSTER_RUN_START_H_
 
@@ -24,7 +24,7 @@ class RunStart {
            PhaseEffects& effects)
       : limits_(limits), workers_(workers), jobs_(jobs), effects_(effects) {}
 
-  // Gives rank r to workers[r], who hear of it when it is stored that they
+  // Gives rank r to workers[r], which hear of it when it is stored that they
   // have it. REQUIRES: the job is queued, they are idle.
   void Start(Job& job, const CompiledJob& compiled,
              const std::vector<const Worker*>& workers, absl::Time now,

@@ -48,7 +48,7 @@ class RunSteps {
   void CloseSteps(Job& job, Run& run, int64_t resumes_at, Actions& actions);
   // All ranks have let go, and these are all the reports that there will be:
   // those of steps which some rank never reported are compared, too. Returns
-  // who differs; empty: nobody.
+  // which ranks differ; empty: none.
   std::string CheckOpenSteps(Job& job, absl::Time now, Actions& actions);
   // Those of Run::early_commits become the job's checkpoints. Steps before them
   // do not run again: they are stored as they are reported.
@@ -64,7 +64,7 @@ class RunSteps {
   void CheckAgreement(Job& job, const GatheredStep& step, absl::Time now,
                       Actions& actions);
   // What comes of the step is not used, nor are the workers that are known to
-  // be wrong. Returns who differs, and in what.
+  // be wrong. Returns which ranks differ, and in what.
   std::string Distrust(Job& job, int64_t in_step,
                        const ScalarDifference& difference, Actions& actions);
   // Whether ranks may report again steps that this scheduler has not heard from

@@ -69,8 +69,8 @@ class StepGather {
   static constexpr int kStepsOpenAgainMax = 1 << 18;  // after a restart
 
   // What is known after a restart. Before the first Add: all steps up to this
-  // one came out, and ranks have ended, each after having reported so many;
-  // they may report them again.
+  // one came out, and ranks have ended, each after having reported the steps in
+  // `ended`; they may report them again.
   void Resume(int64_t last, std::map<int, int64_t> ended);
 
   // The last step that came out; -1: none.

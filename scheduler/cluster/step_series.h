@@ -43,7 +43,7 @@ class StepSeries {
   void Add(const StepRecord& step);
 
   const std::vector<Point>& points() const { return points_.points(); }
-  // So many steps a point stands for, a power of two.
+  // How many steps a point stands for, a power of two.
   int64_t stride() const { return points_.stride(); }
 
  private:

@@ -85,7 +85,7 @@ StoredRun TakeRun(JobStatus& status, bool cancelled) {
     stored.phase = StopsWithoutPhase(status) ? PHASE_STOPPING : PHASE_TRAINING;
     stored.intent = IntentWithoutPhase(status, cancelled);
   }
-  // Whoever cancels a run stops it.
+  // To cancel a run is to stop it.
   if (cancelled && !stored.stops()) stored.phase = PHASE_STOPPING;
   for (const EndedRank& ended : status.ended_ranks()) {
     stored.ended[ended.rank()] = ended.step();

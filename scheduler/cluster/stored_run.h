@@ -4,9 +4,9 @@
 //   Run --StoreRun--> StoredRun --ResumePhase--> the phase that it begins with
 //
 // The record is a part of the job's row, written with WriteRun each time that
-// the row is, and read with TakeRun. Who has which rank is a part of the status
-// that all see (JobStatus.workers), and what the ranks were handed is a row of
-// its own (HandOut).
+// the row is, and read with TakeRun. Which worker has which rank is a part of
+// the status that all see (JobStatus.workers), and what the ranks were handed
+// is a row of its own (HandOut).
 //
 //   stored as                               resumed as
 //   Storing, Starting, Training, Adopting   Adopting: all ranks are awaited

@@ -34,7 +34,7 @@ class Thinned {
   }
 
   const std::vector<Point>& points() const { return points_; }
-  // So many steps a point stands for, a power of two.
+  // How many steps a point stands for, a power of two.
   int64_t stride() const { return stride_; }
 
  private:

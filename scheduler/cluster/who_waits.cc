@@ -92,7 +92,7 @@ int Tracer::Start() {
   return waits == meeting.end() ? -1 : *waits;
 }
 
-// Those who wait for nobody, of all that `start` waits for by way of others.
+// Those that wait for nobody, of all that `start` waits for by way of others.
 std::vector<int> Tracer::Follow(int start, std::vector<int>& parents) {
   std::vector<int> ends;
   std::vector<bool> seen(ranks_.size());

@@ -1,5 +1,5 @@
-// Who waits for whom, in words, from what ranks say of themselves in their
-// heartbeats:
+// Which rank waits for which, in words, from what ranks say of themselves in
+// their heartbeats:
 //
 //   rank 5 waits for RECV u7 m3 from rank 4; rank 4 has been in FORWARD u6 m3
 //   for 31 s (worker-4)
@@ -7,7 +7,7 @@
 // A rank waits where the instruction that all else on it waits for is a
 // transfer or a collective, and its peer, or a member of the group, has not
 // come to it. From the rank that has waited longest the waits are followed to
-// those who wait for nobody: they compute, they do not answer, or all that an
+// those that wait for nobody: they compute, they do not answer, or all that an
 // instruction needs has come and it still does not end. Only that chain is
 // told.
 //

@@ -22,7 +22,7 @@ std::set<std::string> NamesOf(const FailedStarts& failed);
 std::string WhereStartsFailed(const FailedStarts& failed);
 // "; it tries that again at 12:00:00 UTC, if no other worker is there"
 std::string WhenItTriesThatAgain(absl::Time at);
-// What a person does who has mended such a worker; empty where there is none.
+// What a person who has mended such a worker does; empty where there is none.
 std::string HowToStartThereAgain(const FailedStarts& failed);
 
 // The candidates without those, in their order.
@@ -31,7 +31,7 @@ std::vector<const Worker*> Without(std::vector<const Worker*> candidates,
 std::vector<const Worker*> Without(std::vector<const Worker*> candidates,
                                    const FailedStarts& failed);
 
-// Those of whom there is the least doubt: as few of the doubted ones are left
+// Those of which there is the least doubt: as few of the doubted ones are left
 // in as still make `needed` candidates. All, where there are fewer than that.
 std::vector<const Worker*> LeastDoubted(std::vector<const Worker*> candidates,
                                         int needed);

@@ -31,7 +31,7 @@ struct LocalFailure {
 struct WorkerRecord {
   std::string name;
   bool cordoned = false;
-  std::string cordoned_why;            // of whoever did it; may be empty
+  std::string cordoned_why;            // of the client's; may be empty
   std::vector<LocalFailure> failures;  // since it last did well; oldest first
   bool set_aside = false;              // for those
   bool doubted = false;                // its last rank failed there; not stored
@@ -43,8 +43,8 @@ struct WorkerRecord {
   bool empty() const { return !cordoned && !set_aside && doubt() == 0; }
 };
 
-// Whether a worker is to be set aside after so many failures of different jobs.
-// Never more than half of those that there are: what fails on so many is no
+// Whether a worker is to be set aside after `failures` failures of different
+// jobs. Never more than half of those that there are: what fails on more is no
 // fault of theirs, and a cluster without workers helps nobody.
 struct InService {
   int failures = 0;    // of this worker

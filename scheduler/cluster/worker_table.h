@@ -1,4 +1,4 @@
-// The cluster's members: who is there, when each was last heard, what each
+// The cluster's members: which are there, when each was last heard, what each
 // does. A worker is IDLE, or BUSY with one rank of one job or with one text,
 // until its lease ends or its connection breaks (LOST) or it says goodbye
 // (LEFT). Workers that are gone stay listed for people to see, the newest few

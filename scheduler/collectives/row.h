@@ -33,8 +33,8 @@ struct GroupExchange {
 struct LaidWay {
   std::vector<Group::Level> levels;
   std::vector<Group::Step> steps;  // Step.level: index into these levels
-  // Where the row of this group is the flat one: why, a sentence's end. Who
-  // names the row has it so.
+  // Where the row of this group is the flat one: why, a sentence's end. A job
+  // that names the row gets the flat one.
   std::string why_flat;
   // Way.pieces, the choices there are, one or more: the cost model takes the
   // quickest, of equal ones the first.

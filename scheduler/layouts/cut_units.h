@@ -26,7 +26,7 @@
 namespace troupe {
 
 // Tables are a rank's then: dims as large as it has them, parameters in parts
-// by who has them, bytes and work as they follow. REQUIRES CheckCuts.
+// by which ranks have them, bytes and work as they follow. REQUIRES CheckCuts.
 void CutUnits(const std::vector<AxisRules>& axes, UnitList& units);
 
 }  // namespace troupe

@@ -14,7 +14,7 @@
 namespace troupe {
 
 struct ExpertRanks {
-  int data = 1;          // so many of data's
+  int data = 1;          // how many of data's
   bool context = false;  // and all of these
   bool tensor = false;
   // False: no such choice makes as many as parallelism.expert says.

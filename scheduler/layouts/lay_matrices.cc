@@ -77,7 +77,7 @@ const std::string& NameOfFirst(const OptimizerSpec& optimizer,
   return NameOfRule(optimizer, unit.parts(part).rule());
 }
 
-// Slices of so many elements in all: where they end.
+// Slices of `elements` elements in all: where they end.
 std::vector<int64_t> EndsOf(const SlicedParts& parts, int64_t elements) {
   std::vector<int64_t> ends;
   for (int rank = 0; rank < parts.ranks; ++rank) {
@@ -110,7 +110,7 @@ std::vector<int64_t> OffsetsIn(const std::vector<int64_t>& ends,
 }
 
 // The fewest elements in all with which all of it lies in the ranks' slices;
-// with weights at most so many, and nothing where that is not enough.
+// with weights at most elements_max, and nothing where that is not enough.
 absl::optional<int64_t> FewestElements(const SlicedParts& parts,
                                        const std::vector<Lies>& all,
                                        int64_t elements_max) {

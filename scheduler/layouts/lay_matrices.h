@@ -22,7 +22,7 @@ namespace troupe {
 // has is no matrix, or ranks have a part of it each. REQUIRES LayParts.
 absl::Status CheckMatrices(const OptimizerSpec& optimizer, const Unit& unit);
 
-// Trained parts of a unit, in a row, that rest in slices over so many ranks.
+// Trained parts of a unit, in a row, that rest in slices over `ranks` ranks.
 struct SlicedParts {
   int part = 0;  // the first
   int part_count = 0;

@@ -31,8 +31,8 @@ struct AxisRules;  // axis_rules.h
 // What an axis does to dims of a kind.
 struct DimRule {
   Dim::Kind kind = Dim::KIND_UNSPECIFIED;
-  // The field that says how many there are, for whoever asks for a cut that
-  // does not fit.
+  // The field that says how many there are, for the refusal of a cut that does
+  // not fit.
   absl::string_view field;
   // Sizes that the axis does not divide: refused, but for one of
   bool pads = false;    // the last ranks have less, and padding behind it
@@ -87,7 +87,7 @@ struct RowAxis {
 
 // The field that says how large an axis is: size ^ power x ranks.
 struct SizeField {
-  // Its value, where the axis has so many places.
+  // Its value, where the axis has `size` places.
   int ValueFor(int size) const;
   // In words, with what else the job has to say then: "8 with
   // parallelism.tensor_depth: 2".
@@ -164,7 +164,7 @@ struct LayoutRow {
   // `resolve` fills in.
   bool leaves_out_defaults = false;
 
-  // With which numbers of ranks an elastic job goes on, of so many; ascending.
+  // With which numbers of ranks an elastic job goes on, of `ranks`; ascending.
   // nullptr: with as many, or without the field where others are fewer; of a
   // field of data, with as many as divide what is left of data.
   std::vector<int> (*fewer)(int ranks) = nullptr;

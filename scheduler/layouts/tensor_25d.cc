@@ -17,7 +17,7 @@ namespace {
 
 constexpr char kDepth[] = "tensor_depth";
 
-// How many layers of a square of 4 ranks or more each so many ranks could be,
+// How many layers of a square of 4 ranks or more each `ranks` ranks could be,
 // two or more; the fewest first.
 std::vector<int> DepthsOf(int ranks) {
   std::vector<int> depths;

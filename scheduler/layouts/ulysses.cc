@@ -4,8 +4,8 @@
 // the heads, and back. Where there are fewer key-value heads than ranks,
 // neighbours are sent the same ones.
 //
-// With rings (USP, arXiv 2405.07719): so many neighbours do that, and each such
-// group is one member of a ring (ring_attention.cc).
+// With rings (USP, arXiv 2405.07719): groups of ulysses_size neighbours do
+// that, and each such group is one member of a ring (ring_attention.cc).
 #include <algorithm>
 #include <string>
 

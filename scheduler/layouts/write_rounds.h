@@ -28,7 +28,7 @@
 
 namespace troupe {
 
-// Among whom, and how much room there is.
+// Among which ranks, and how much room there is.
 struct RoundsSpec {
   std::vector<std::string> axes;  // of the mesh, outermost first
   int ranks = 1;                  // along all of them

@@ -60,7 +60,7 @@ std::vector<const LayoutRow*> RowsThatSlice() {
   return rows;
 }
 
-// What is wrong with so many; empty: nothing.
+// What is wrong with this size; empty: nothing.
 std::string MisfitOf(int size, const ParallelismSpec& parallelism) {
   int left = size;
   std::vector<std::string> inner;

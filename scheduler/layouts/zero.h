@@ -40,17 +40,17 @@ const LayoutRow* SlicedRow(const ParallelismSpec& parallelism);
 int DealtMost(const ParallelismSpec& parallelism);
 
 // Of those ranks, in how many sets each has all of a part between them: 1, or
-// more where they have pieces of it, as of experts. So many times fewer have a
-// slice of one.
+// more where they have pieces of it, as of experts. That number of times fewer
+// have a slice of one.
 int PiecesAmongDealt(const ParallelismSpec& parallelism,
                      const Unit::Part& part);
 
-// Of the ranks along an axis, so many neighbours of which a unit is dealt over;
-// 1: not along it. The innermost axes of the mesh first, whole replicas last.
+// The number of neighbours along an axis over which a unit is dealt; 1: not
+// along it. The innermost axes of the mesh first, whole replicas last.
 int ZeroSizeAlong(absl::string_view axis, const ParallelismSpec& parallelism);
 
-// Of so many neighbours along a factor, how many are on each of its axes: all
-// of the innermost first. Their product is less where no neighbours are.
+// Of `neighbours` neighbours along a factor, how many are on each of its axes:
+// all of the innermost first. Their product is less where no neighbours are.
 std::vector<int> SizesAlong(const FactorSpan& factor, int neighbours);
 
 // WithStrategy (proto/plan/strategies.h). What is dealt over all ranks that

@@ -294,8 +294,8 @@ class Declaration : private OperandWriter {
     return GradientsStayOnDevice(plan_.units(unit)) &&
            !FindPlacement(role_, unit)->has_served();
   }
-  // Whoever has added nothing in this program (a stage that only uses frozen
-  // parameters of the unit) adds zeros to the sum.
+  // A rank that has added nothing in this program (a stage that only uses
+  // frozen parameters of the unit) adds zeros to the sum.
   void Reduce(int u) {
     const bool first = summed_.insert({u, kNone}).second;
     Use(Instruction::WEIGHT_GRADIENTS, Buffer::PARAMETER_GRADIENTS, u, kNone,

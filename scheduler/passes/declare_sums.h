@@ -1,6 +1,6 @@
 // Lists the plan's sums: first those of every plan, then, unit by unit, what
-// ops and units declare that they add to (proto/plan/sums.h). So who needs
-// another sum says so in the row of its kind of op, and nowhere else.
+// ops and units declare that they add to (proto/plan/sums.h). So an op that
+// needs another sum says so in the row of its kind of op, and nowhere else.
 #ifndef TROUPE_SCHEDULER_PASSES_DECLARE_SUMS_H_
 #define TROUPE_SCHEDULER_PASSES_DECLARE_SUMS_H_
 

@@ -12,8 +12,8 @@
 namespace troupe {
 namespace {
 
-// Instructions that used a byte: the last to write it, and who has read it
-// since, of each lane the last.
+// Instructions that used a byte: the last to write it, and those that have read
+// it since, of each lane the last.
 struct UsesInOrder {
   int writer = -1;
   std::vector<int> readers;
@@ -47,7 +47,7 @@ void Derive(const Role& role, int lanes, Program& program) {
       const Buffer& buffer = program.buffers(operand.buffer());
       const BytesUsed bytes = PlaceOf(operand, buffer);
       if (Writes(operand)) {
-        // Whoever waits for this one has waited for those before.
+        // An instruction that waits for this one has waited for those before.
         UsesInOrder& uses = uses_of(buffer).Join(bytes);
         uses.writer = i;
         uses.readers.clear();

@@ -1,6 +1,6 @@
 // A plan in the making: what every pass reads and changes. The planner fills in
-// who holds what and in which order stages are computed; each pass adds one
-// thing to the roles' programs; after the last pass the plan is complete.
+// which rank holds what and in which order stages are computed; each pass adds
+// one thing to the roles' programs; after the last pass the plan is complete.
 #ifndef TROUPE_SCHEDULER_PASSES_DRAFT_H_
 #define TROUPE_SCHEDULER_PASSES_DRAFT_H_
 
@@ -37,13 +37,13 @@ struct Draft {
   std::vector<std::string> hosts;
   // Where parameters rest in slices, by role: the gathers of whole units run as
   // far ahead of their use as those, and gradients of such, have places within
-  // so many bytes; while they are used only, where they never have. nullopt,
-  // and where there is no entry: one step of work ahead, for which all have
-  // room.
+  // this number of bytes; while they are used only, where they never have.
+  // nullopt, and where there is no entry: one step of work ahead, for which all
+  // have room.
   std::vector<absl::optional<int64_t>> unsharded_bytes;
 };
 
-// Index of the first group of all ranks, who sum their scalars in it; CHECKs
+// Index of the first group of all ranks, which sum their scalars in it; CHECKs
 // that there is one, as the others below.
 inline constexpr char kWorldGroup[] = "world";
 bool HasWorldGroup(const Plan& plan);
@@ -59,13 +59,13 @@ int IslandsGroup(const Plan& plan);
 int TransferGroup(const Plan& plan, bool gradient);
 std::string TransferGroupName(bool gradient);
 
-// Index of the group of neighbours along an axis within a stage, who exchange
+// Index of the group of neighbours along an axis within a stage, which exchange
 // what their units need of one another.
 int ExchangeGroup(const Plan& plan, const Op::Exchange& exchange);
 std::string ExchangeGroupName(const Op::Exchange& exchange);
 
-// Index of the group in which the lane of gathers meets whom a unit is dealt
-// over.
+// Index of the group in which the lane of gathers meets the ranks over which a
+// unit is dealt.
 int GatherGroup(const Plan& plan, int dealt);
 std::string GatherGroupName(const Group& dealt);
 
@@ -77,7 +77,7 @@ std::vector<int> AddsToGradientsOf(const Plan& plan, const UnitPasses& passes,
                                    int unit);
 
 // Appends an instruction of this kind for each part of a unit that the role
-// holds: a slice of it each for those who have the same.
+// holds: a slice of it each for those that have the same.
 struct Dealt {
   Instruction::Kind kind;
   int lane = 0;

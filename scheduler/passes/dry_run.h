@@ -34,8 +34,8 @@ std::vector<std::vector<StepTimes>> DryRun(const Draft& draft,
                                            const ComputeOrder& order,
                                            int runs = 1);
 
-// After so many runs of the training step's order its ranks are as far apart as
-// they get.
+// The number of runs of the training step's order after which its ranks are as
+// far apart as they get.
 int RunsUntilSteady(const Draft& draft);
 
 }  // namespace troupe

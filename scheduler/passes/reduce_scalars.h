@@ -7,7 +7,7 @@
 //
 // Ranks that meet must be in programs that run at the same time. In a deep
 // pipeline whose steps are short, ranks may be several programs apart, in which
-// case those that are ahead sum steps that lie further back: so many as a dry
+// case those that are ahead sum steps that lie further back: as many as a dry
 // run finds them ahead of the last. Not so where ranks of one pipeline sum
 // gradients of a step together (tied tables): that keeps them in one program.
 #ifndef TROUPE_SCHEDULER_PASSES_REDUCE_SCALARS_H_

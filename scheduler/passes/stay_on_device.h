@@ -2,7 +2,7 @@
 // below it (memory.chunk_megabytes): so that it is not fetched again.
 //
 // A chunk is a value; where the job gives megabytes, the values of neighbouring
-// units, of one kind and micro-batch, up to so many, or one larger value. A
+// units, of one kind and micro-batch, up to that size, or one larger value. A
 // value is never cut: its unit computes with all of it in one piece, and the
 // place of half of one would have room for no other.
 #ifndef TROUPE_SCHEDULER_PASSES_STAY_ON_DEVICE_H_

@@ -1,5 +1,5 @@
-// Who uses a program's buffers, in which tier and when, as what moves between
-// tiers sees it: in runs of uses for which one copy is enough.
+// What uses a program's buffers, in which tier and when, as moves between tiers
+// see it: in runs of uses for which one copy is enough.
 #ifndef TROUPE_SCHEDULER_PASSES_TIER_USES_H_
 #define TROUPE_SCHEDULER_PASSES_TIER_USES_H_
 

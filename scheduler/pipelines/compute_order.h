@@ -4,7 +4,7 @@
 // scheduler/passes expands a stage into its units and adds transfers,
 // collectives, memory and waits.
 //
-// The order also says who holds what: the ranks in whose lists a stage's
+// The order also says which rank holds what: the ranks in whose lists a stage's
 // forward stands hold the stage. Forward, backward-input and backward-weight of
 // a stage and micro-batch stand on one rank, each once.
 #ifndef TROUPE_SCHEDULER_PIPELINES_COMPUTE_ORDER_H_

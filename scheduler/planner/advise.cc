@@ -68,8 +68,8 @@ std::string BehindText(const ExplainedWay& way, const ExplainedWay& first) {
 
 using Seconds = std::function<double(const ExplainedWay& way)>;
 
-// Of the way at `index`, would it take so many seconds, and others `of`: 1 is
-// the first. Of equal ones the earlier stays in front. Those of which that is
+// Of the way at `index`, would it take `seconds`, and others `of`: 1 is the
+// first. Of equal ones the earlier stays in front. Those of which that is
 // not known (0) do not count: they are behind.
 int PlaceAmong(const Explanation& explanation, int index, double seconds,
                const Seconds& of) {

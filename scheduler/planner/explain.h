@@ -20,9 +20,9 @@
 
 namespace troupe {
 
-// So many ways are planned; the others are counted.
+// How many ways are planned; the others are counted.
 inline constexpr int kWaysMax = 64;
-// So many that lack memory, and the job itself, are asked for remedies.
+// How many that lack memory, beside the job itself, are asked for remedies.
 inline constexpr int kRemediedMax = 4;
 
 // workers[r] is to fill rank r. InvalidArgument: the job is wrong on any

@@ -22,7 +22,7 @@ namespace troupe {
 namespace {
 
 // The same ranks with another micro-batch, and in a step as many of them as
-// there are, or at most so many.
+// there are, or at most micro_batches_max.
 JobSpec WithMicroBatch(
     const JobSpec& job, int micro_batch,
     int micro_batches_max = std::numeric_limits<int>::max()) {
@@ -145,7 +145,7 @@ std::string OnSoManyWorkers(const JobSpec& job) {
                       " workers like these, ");
 }
 
-// So many times as many ranks on each side of the square or cube that they are.
+// `times` times as many ranks on each side of the square or cube that they are.
 int MoreRanks(const LayoutRow& row, const ParallelismSpec& now, int times) {
   const std::string field(row.field);
   const int ranks = RanksOf(now, field);
@@ -183,7 +183,7 @@ std::vector<const LayoutRow*> RowsToAdvise(const std::string& field,
   return rows;
 }
 
-// As `now`, by this row over so many times as many ranks.
+// As `now`, by this row over `times` times as many ranks.
 ParallelismSpec Shared(const LayoutRow& row, const ParallelismSpec& now,
                        int times) {
   ParallelismSpec more = now;

@@ -92,7 +92,7 @@ class Search {
   // nullopt: all steps are not enough for some role.
   absl::StatusOr<absl::optional<JobSpec>> Run() {
     const std::vector<bool> fit = FitOf(keeps_all_);
-    std::vector<size_t> below(fit.size());  // more than so many are needed
+    std::vector<size_t> below(fit.size());  // more than this number are needed
     for (size_t r = 0; r < fit.size(); ++r) {
       if (fit[r]) enough_[r] = 0;
     }

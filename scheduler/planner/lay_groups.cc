@@ -49,7 +49,8 @@ const Stage& StageOf(const Plan& plan, int unit) {
   return plan.stages(0);
 }
 
-// Who hands gradients to a stage before, or gets them from one behind.
+// The places that hand gradients to a stage before, or get them from one
+// behind.
 Places GradientPlaces(const Plan& plan) {
   Places places;
   const Edges edges(plan);
@@ -78,7 +79,7 @@ bool CutsParameters(const std::string& axis, const Unit& unit,
   return false;
 }
 
-// Over whom a unit is dealt, or a part of it.
+// Over which ranks a unit is dealt, or a part of it.
 class Dealing {
  public:
   // `strategy`: of the unit.
@@ -98,7 +99,7 @@ class Dealing {
     }
   }
 
-  // So many neighbours along an axis of the mesh; 1: not along it.
+  // How many neighbours along an axis of the mesh; 1: not along it.
   int Along(const std::string& axis) const { return along_.at(axis); }
 
   // Ranks that have other pieces of the part's parameters, such as other
@@ -150,8 +151,8 @@ bool MayBeDealt(const Plan& plan, const Unit::Part& part) {
   return !part.frozen() || ZeroRowOf(plan.job().parallelism()).parameters;
 }
 
-// Those who have the same of a part; `sums`: or a summand of it. Of a part that
-// is dealt, or served, of the same slice.
+// Those that have the same of a part; `sums`: or a summand of it. Of a part
+// that is dealt, or served, of the same slice.
 Group Alike(const Plan& plan, const Places& holders, const Dealing& dealing,
             const Unit::Part& part, bool sums) {
   Group group;
@@ -242,7 +243,7 @@ class GroupLayout {
     dealt_.insert({SpansText(dealt), GatherGroupName(dealt)});
   }
 
-  // Of its own, whoever else has the same ranks; once.
+  // A group of its own, even where another has the same ranks; once.
   void AddOnce(const std::string& name, const Group& spans,
                const std::string& purpose) {
     for (const Group& group : plan_.groups()) {
@@ -303,8 +304,8 @@ void AddWorld(Plan& plan, GroupLayout& groups) {
   groups.Add(kWorldGroup, world, "sum loss and gradient norm");
 }
 
-// Those of an island, who sum what they have trained on; and the ranks at one
-// place of each, who exchange what they have learned.
+// Those of an island, which sum what they have trained on; and the ranks at one
+// place of each, which exchange what they have learned.
 void AddIslands(Plan& plan, GroupLayout& groups) {
   if (!HasIslands(plan)) return;
   const Group all = AllRanks(plan);
@@ -386,8 +387,8 @@ Placement OfRole(const Plan& plan, const Role& role,
                                                         : OnReplicas(placement);
 }
 
-// With whom ranks have the parts of a unit. Adds the groups over which some are
-// dealt to `dealt_groups`.
+// With which others ranks have the parts of a unit. Adds the groups over which
+// some are dealt to `dealt_groups`.
 Placement PlacementOf(const Plan& plan, int u, const Places& holders,
                       const Dealing& dealing, GroupLayout& groups,
                       std::vector<Group>& dealt_groups) {

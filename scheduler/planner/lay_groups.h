@@ -1,5 +1,5 @@
-// Who holds what, and who communicates with whom, once it is known which places
-// of the pipeline compute which stages.
+// Which rank holds what, and which ranks communicate, once it is known which
+// places of the pipeline compute which stages.
 #ifndef TROUPE_SCHEDULER_PLANNER_LAY_GROUPS_H_
 #define TROUPE_SCHEDULER_PLANNER_LAY_GROUPS_H_
 
@@ -11,10 +11,10 @@ namespace troupe {
 // groups. REQUIRES mesh, units and stages.
 //
 // A role holds the units of its stages, and those that these are tied to.
-// Whoever holds the same of a part of a unit, or a summand of it, sums its
+// Ranks that hold the same of a part of a unit, or a summand of it, sum its
 // gradients: data replicas, the two places of a stage that a schedule
 // replicates, both ends of a pipeline whose embedding and head are tied,
-// neighbours on the axis `tensor` of whom each has a summand. "world" is all
+// neighbours on the axis `tensor` of which each has a summand. "world" is all
 // ranks; pipelines have a group for activations and one for their gradients,
 // and axes that cut units one for what their units exchange.
 void LayGroups(Plan& plan);

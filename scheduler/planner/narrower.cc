@@ -50,8 +50,8 @@ bool HasFullReplicas(const Extent& extent, const ParallelismSpec& full) {
   return extent.pipeline == full.pipeline() && extent.shared == SharedOf(full);
 }
 
-// Whether a way is one costs what resolving a job does, and is asked of so many
-// at most.
+// Whether a way is one costs what resolving a job does, and is asked of at most
+// this number of ways.
 constexpr int kTriedMax = 64;
 
 // Those up to `most`.
@@ -145,7 +145,7 @@ absl::optional<JobSpec> Narrowed(const JobSpec& job, const JobSpec& resolved,
                                  const Extent& extent) {
   JobSpec way = job;
   ParallelismSpec& parallelism = *way.mutable_parallelism();
-  // What was given is for so many replicas; by_speed is for any.
+  // What was given is for that number of replicas; by_speed is for any.
   if (!parallelism.micro_batches().empty() &&
       extent.data != resolved.parallelism().data()) {
     ClearMicroBatches(way);

@@ -10,7 +10,7 @@
 
 namespace troupe {
 
-// So many are given, at most.
+// The most that are given.
 inline constexpr int kNarrowerMax = 16;
 
 // With at most `workers` ranks, fewer than the job's own, and at least

@@ -220,7 +220,7 @@ class Cuts {
   }
 
   // Whether a best cut may have its first s stages end there: what is before
-  // and what is behind must each be no more than so many stages hold.
+  // and what is behind must each be no more than that number of stages hold.
   bool MayBeBest(int s, size_t end) const {
     return !IsAlike() ||
            (costs_.OfStage(0, 0, end) <= s * limit_ && EnoughBehind(s, end));

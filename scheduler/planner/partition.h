@@ -53,8 +53,8 @@ absl::StatusOr<std::vector<std::vector<int>>> PartitionUnits(
     const std::vector<Unit>& units, const StageLayout& layout,
     const ParallelismSpec& parallelism);
 
-// The first of these refusals, for who has no units yet: a schedule of many
-// more stages than there are units is never built.
+// The first of these refusals, for callers that have no units yet: a schedule
+// of many more stages than there are units is never built.
 absl::Status CheckStageCount(const ParallelismSpec& parallelism, int stages,
                              int units);
 

@@ -7,9 +7,8 @@
 
 namespace troupe {
 
-// With mode `auto` only looks at what is given: the rest stays open until
-// whoever knows the budgets chooses it (fit_memory.h). REQUIRES a model that is
-// resolved.
+// With mode `auto` only looks at what is given: the rest stays open until it is
+// chosen by the budgets (fit_memory.h). REQUIRES a model that is resolved.
 absl::Status ResolveMemory(const ModelSpec& model, MemorySpec& memory);
 
 }  // namespace troupe

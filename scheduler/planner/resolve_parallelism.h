@@ -11,8 +11,7 @@ namespace troupe {
 // Fills in the defaults of job.parallelism and checks each field. What a
 // schedule thinks of the pipeline's shape is asked later, when the
 // micro-batches are known. Where `memory` has mode `auto` and nothing is said
-// of ZeRO, that stays open until whoever knows the budgets chooses it
-// (fit_memory.h).
+// of ZeRO, that stays open until it is chosen by the budgets (fit_memory.h).
 absl::Status ResolveParallelism(const MemorySpec& memory,
                                 ParallelismSpec& parallelism);
 

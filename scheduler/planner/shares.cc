@@ -31,7 +31,7 @@ std::vector<std::string> TriedFields() {
   return fields;
 }
 
-// Each way in which so many ranks of a field may share units.
+// Each way in which `ranks` ranks of a field may share units.
 std::vector<Shares> WithRanks(const Shares& shares, const std::string& field,
                               int ranks) {
   if (ranks == 1) return {shares};

@@ -1,6 +1,6 @@
-// In which ways so many ranks of a stage could share it: as replicas, by each
-// row of scheduler/layouts that says what to try, and by products of these. A
-// new row is in this list without a line here.
+// In which ways a number of ranks of a stage could share it: as replicas, by
+// each row of scheduler/layouts that says what to try, and by products of
+// these. A new row is in this list without a line here.
 #ifndef TROUPE_SCHEDULER_PLANNER_SHARES_H_
 #define TROUPE_SCHEDULER_PLANNER_SHARES_H_
 

@@ -16,7 +16,7 @@
 namespace troupe {
 
 struct ShortSteps {
-  // The job with so many micro-batches a step, of each replica.
+  // The job with these numbers of micro-batches a step, of each replica.
   JobSpec fewer;
   JobSpec more;
   int fewer_count = 0;

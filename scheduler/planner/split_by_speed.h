@@ -12,8 +12,8 @@
 
 namespace troupe {
 
-// What a schedule takes on a replica: `least` micro-batches and then so many
-// `each` at a time, of which `least` is a multiple.
+// What a schedule takes on a replica: `least` micro-batches and then `each` at
+// a time, of which `least` is a multiple.
 struct ReplicaBatch {
   int least = 1;
   int each = 1;
@@ -23,7 +23,7 @@ struct ReplicaBatch {
 // InvalidArgument: it does not exist for the sizes.
 absl::StatusOr<ReplicaBatch> ReplicaBatchOf(const ParallelismSpec& parallelism);
 // InvalidArgument, beginning with a field's path: the step has too few
-// micro-batches for so many replicas, or a number that cannot be split.
+// micro-batches for its replicas, or a number that cannot be split.
 absl::Status CheckSplit(const JobSpec& resolved, const ReplicaBatch& batch);
 
 // Of each replica, so that the longest time is least: exact, as what is left

@@ -136,7 +136,7 @@ bool IsDefault(const LayoutRow& row, const std::string& field,
          FieldText(filled, field) == FieldText(parallelism, field);
 }
 
-// Whether the field of data may have so many ranks: with its own fields as they
+// Whether the field of data may have `ranks` ranks: with its own fields as they
 // are, or else without them.
 bool FitField(const RankField& field, int ranks, ParallelismSpec& parallelism) {
   for (const bool clear : {false, true}) {

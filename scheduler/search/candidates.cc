@@ -47,7 +47,7 @@ bool IsTooLong(const StepLength& length) {
   return length.with(length.micro_batches) > kInstructionsMax;
 }
 
-constexpr char kTooLong[] = "so many micro-batches that no plan is so long";
+constexpr char kTooLong[] = "too many micro-batches for the longest plan";
 constexpr char kSlower[] = "slower at best than others are estimated";
 
 }  // namespace

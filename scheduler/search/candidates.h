@@ -94,7 +94,7 @@ class Candidates {
     bool is_one = false;
   };
 
-  // No plan of so many ranks is worth less.
+  // No plan of `ranks` ranks is worth less.
   double LeastOf(int ranks) const;
   absl::Status EstimateNextNumber();
   absl::Status GoOn(int ranks);

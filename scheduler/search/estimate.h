@@ -78,7 +78,7 @@ class Estimator {
 
   // No step of the candidate is shorter: its units alone, and what its
   // schedule's rank that begins last waits for the first micro-batch, and
-  // behind the last one. InvalidArgument: its schedule is not for so many.
+  // behind the last one. InvalidArgument: its schedule is not for its numbers.
   absl::StatusOr<double> LeastSecondsOf(const Candidate& candidate);
 
   // Of what does not fit, the seconds are a bound, too. InvalidArgument: it
@@ -89,8 +89,8 @@ class Estimator {
   bool AreUnlike() const { return unlike_; }
 
  private:
-  // Of so many ranks in so many stages: at each place those of each speed, and
-  // how many they are, and the bytes of its smallest device.
+  // Of a number of ranks in a number of stages: at each place those of each
+  // speed, and how many they are, and the bytes of its smallest device.
   struct Places {
     std::vector<std::map<RankSpeed, int>> speeds;
     std::vector<int64_t> room;
@@ -119,7 +119,7 @@ class Estimator {
     int StrideOf(const UnitCost& unit) const {
       return ranks / pipeline / DealtOf(unit);
     }
-    // Of these, those over which ZeRO deals it: so many, or all.
+    // Of these, those over which ZeRO deals it: this number, or all.
     int slices = 1;
     static constexpr int kAll = 0;
     int SlicesOf(const UnitCost& unit) const {

@@ -12,8 +12,8 @@
 
 namespace troupe {
 
-// Whom a candidate is like: the rows in use, without their numbers of ranks;
-// and of these, the schedule and the level of ZeRO.
+// What candidates that are alike have in common: the rows in use, without their
+// numbers of ranks; and of these, the schedule and the level of ZeRO.
 struct Family {
   std::string rows;
   std::string own;
@@ -52,7 +52,7 @@ class EstimateErrors {
     void Add(double ratio, double memory_ratio);
   };
 
-  // Of so many or more, those that are most like it; else all.
+  // Of count_min or more, those that are most like it; else all.
   const Told& LikeIt(const Family& family, int count_min) const;
 
   const double assumed_;

@@ -12,7 +12,7 @@ namespace troupe {
 namespace {
 
 // What is summed here as if it were whole at once may come in turn: plans of
-// drawn spaces need up to 0.4 % less. A bound leaves out one part of so many.
+// drawn spaces need up to 0.4 % less. A bound leaves out one part in kMargin.
 constexpr int64_t kMargin = 100;
 // The same where units have strategies of their own. Plans of drawn spaces need
 // up to 9 % less.

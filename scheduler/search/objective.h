@@ -22,7 +22,7 @@ class Objective {
   const std::string& name() const { return name_; }
   bool fewest() const { return name_ == "fewest_workers"; }
   bool has_prices() const { return prices_.back() > 0; }
-  // Of a step on the first so many workers.
+  // Of a step on the first `ranks` workers.
   double ValueOf(double seconds, int ranks) const;
   // The same of a plan. One with strategies of its own for some units is harder
   // to understand: it counts as if it took this share longer.
@@ -33,7 +33,7 @@ class Objective {
 
  private:
   const std::string name_;
-  std::vector<double> prices_;  // of so many workers, an hour
+  std::vector<double> prices_;  // by number of workers, an hour
   std::string without_price_;   // the first worker without one
 };
 

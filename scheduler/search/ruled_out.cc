@@ -39,7 +39,7 @@ std::string TextOf(const WayFields& fields) {
                           : absl::StrCat(" recompute: ", fields.recompute()));
 }
 
-// So many times as many workers, on hosts of their own.
+// `times` times as many workers, on hosts of their own.
 std::vector<WorkerDescription> Times(
     const std::vector<WorkerDescription>& workers, int times) {
   std::vector<WorkerDescription> more;

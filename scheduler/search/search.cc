@@ -33,8 +33,8 @@ namespace {
 constexpr int64_t kPlanOverhead = 2000;
 // Of longer plans shorter ones tell.
 constexpr int64_t kShort = 12'000;
-// Plans for so many workers, of so many instructions, are simulated with faster
-// links, too: four times more of what takes longest.
+// Plans for at most this number of workers and of instructions are simulated
+// with faster links, too: four times more of what takes longest.
 constexpr size_t kFasterLinksMax = 64;
 constexpr int64_t kFasterLinksInstructions = 4 * kShort;
 constexpr int kFasterLinksWays = 11;  // the choice and the ten next best

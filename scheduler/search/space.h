@@ -58,11 +58,11 @@ class Space {
   static constexpr int kFewRanks = 16;
   static constexpr int kSharedMax = 16;
 
-  // Numbers of ranks to try of so many workers, most first.
+  // Numbers of ranks to try of `workers` workers, most first.
   std::vector<int> RankCounts(int workers) const;
 
-  // All ways to divide units, samples and stages over so many ranks, with each
-  // micro-batch: without a schedule or a level of ZeRO, and with as little
+  // All ways to divide units, samples and stages over a number of ranks, with
+  // each micro-batch: without a schedule or a level of ZeRO, and with as little
   // recomputation as may be. Most replicas first, and small micro-batches
   // before larger ones. Behind them those in which tables and blocks are shared
   // in ways of their own (parallelism.strategies), unless the job says how its

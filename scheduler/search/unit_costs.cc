@@ -280,7 +280,7 @@ bool NamesUnits(const RecomputeSpec& recompute) {
   return !recompute.units().empty() || !recompute.selective_units().empty();
 }
 
-// The first so many, each with a processor of its own: what ranks share is
+// The first `count`, each with a processor of its own: what ranks share is
 // counted for all that the job has.
 std::vector<WorkerDescription> Uncrowded(
     const std::vector<WorkerDescription>& workers, int count) {
@@ -290,7 +290,7 @@ std::vector<WorkerDescription> Uncrowded(
   return alone;
 }
 
-// Ranks that deal a part of which they have so many pieces.
+// Ranks that deal a part of which they have `pieces` pieces.
 int DealtOver(int neighbours, int pieces) {
   return std::max(1, neighbours / pieces);
 }

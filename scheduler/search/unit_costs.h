@@ -42,7 +42,7 @@ struct PassSeconds {
     if (speed.machine == 0) return all + compute * (1 / speed.share - 1);
     return all - compute + ComputeOn(speed.machine) / speed.share;
   }
-  // So many times what `other` takes.
+  // Adds `times` times what `other` takes.
   void Add(const PassSeconds& other, double times = 1);
 };
 
@@ -71,8 +71,8 @@ struct UnitCost {
   int alike = 1;                // ranks of a replica's stage that hold it alike
   Unit nominal;  // its kind, and its work for the balance of stages
 
-  // Where ZeRO deals over so many neighbours: what rests of it over what a
-  // replica has, and the share of it that is dealt at all.
+  // Where ZeRO deals over `neighbours`: what rests of it over what a replica
+  // has, and the share of it that is dealt at all.
   double ShareAtRest(int neighbours) const;
   double ShareDealt(int neighbours) const;
 };

@@ -1,4 +1,4 @@
-// Who makes a call, for shares, rates and records, and which build that is.
+// The client that makes a call, for shares, rates and records, and its build.
 #ifndef TROUPE_SCHEDULER_SERVICE_CALLER_H_
 #define TROUPE_SCHEDULER_SERVICE_CALLER_H_
 

@@ -29,7 +29,7 @@ struct GrpcServerOptions {
   std::function<void(absl::string_view rpc, const absl::Status&)> told;
   // How peers know it, and it them.
   PeerTrust trust;
-  // For who opens a worker's session to say who it is.
+  // For a peer that opens a worker's session to say its name.
   absl::Duration register_max = absl::Seconds(10);
   // Takes workers whose certificates say no worker's name, under any.
   bool unnamed_workers = false;
@@ -60,7 +60,7 @@ class GrpcServer final : public ActionSink {
   static constexpr int kReceivedBytesMax = 65 << 20;
   // Calls under way on one connection; more of them wait at the client.
   static constexpr int kStreamsMax = 256;
-  // For a peer to say who it is.
+  // For a peer to prove its identity.
   static constexpr int kHandshakeMsMax = 5'000;
 
  private:

@@ -12,7 +12,7 @@
 namespace troupe {
 namespace {
 
-// How often one who waits asks whether it may go on.
+// How often a caller that waits asks whether it may go on.
 constexpr absl::Duration kAskAgain = absl::Milliseconds(100);
 
 }  // namespace

@@ -4,10 +4,10 @@
 // share the rest. Each may ask for more while it has some, as trials with
 // recomputation are longer, so what may begin is what leaves room for one of
 // them to become as long as a plan may be: it ends then, and so do the others,
-// one after the other (the banker's algorithm, where all claim alike). Those
-// who have some come first, then queued jobs, then questions, each kind in
-// order. A question that kPassesMax who came later were preferred to counts as
-// a job: nobody waits for ever. Whoever waits keeps its thread; what else may
+// one after the other (the banker's algorithm, where all claim alike). Plans
+// that have some come first, then queued jobs, then questions, each kind in
+// order. A question that kPassesMax later ones have passed counts as a job:
+// nobody waits for ever. A caller that waits keeps its thread; what else may
 // begin meanwhile is the caller's to say (planning.h).
 #ifndef TROUPE_SCHEDULER_SERVICE_PLAN_BUDGET_H_
 #define TROUPE_SCHEDULER_SERVICE_PLAN_BUDGET_H_
@@ -35,7 +35,7 @@ class PlanBudget {
 
   explicit PlanBudget(const Sizes& sizes) : sizes_(sizes) {}
 
-  // Somebody who plans, one plan after the other.
+  // The share of a caller that plans, one plan after the other.
   class Share {
    public:
     // Borrows the budget. `name` is for errors.
@@ -45,7 +45,7 @@ class PlanBudget {
     Share& operator=(const Share&) = delete;
 
     // Takes room for `instructions`, less or more than before, where there is
-    // some at once and nobody waits who comes first; else false, and what it
+    // some at once and none waits that comes first; else false, and what it
     // had stays. A plan that was long counts with the long ones to its end.
     // REQUIRES: at most Sizes::one.
     bool TakeNow(int64_t instructions);

@@ -106,7 +106,7 @@ absl::optional<size_t> Planning::Next(const Queue& queue) const {
 
 Planning::Queue* Planning::Due(bool jobs) {
   if (jobs) return Next(jobs_).has_value() ? &jobs_ : nullptr;
-  // Those who only ask and are back with room take no submission's place.
+  // Those that only ask and are back with room take no submission's place.
   const int asking = std::min(plans_.begun, kPlanThreads);
   if (!stopping_ && submissions_.begun + asking >= kQuestionThreads) {
     return nullptr;

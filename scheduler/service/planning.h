@@ -38,11 +38,11 @@
 
 namespace troupe {
 
-// Somebody who waits for a plan.
+// A caller that waits for a plan.
 struct Asker {
   absl::Duration patience = absl::InfiniteDuration();  // from now on
   std::function<bool()> has_given_up;  // thread-safe; empty: never
-  bool submits = false;                // comes before those who only ask
+  bool submits = false;                // comes before those that only ask
   std::string client;                  // its name; empty: has no share to keep
 };
 
@@ -71,14 +71,14 @@ class Planning final : public ActionSink {
   void Stop();
 
   // Questions that are not answered yet, of each kind: submissions do not count
-  // with those who only ask. How long one waits for its turn, its deadline
+  // with those that only ask. How long one waits for its turn, its deadline
   // says.
   static constexpr int kClientsMax = 64;
-  // For questions, and how many of them those who only ask may have.
+  // For questions, and how many of them those that only ask may have.
   static constexpr int kQuestionThreads = 6;
   static constexpr int kPlanThreads = 4;
-  // Of one client, of each kind, under way at once; queued jobs count with whom
-  // they were submitted by.
+  // Of one client, of each kind, under way at once; queued jobs count with the
+  // client that submitted them.
   static constexpr int kOfClientAtOnce = 2;
   // For queued jobs.
   static constexpr int kJobThreads = 4;
@@ -106,7 +106,7 @@ class Planning final : public ActionSink {
     std::map<std::string, int> of_client;  // waiting or under way
     std::map<std::string, int> begun_of_client;
     int all = 0;
-    int begun = 0;  // and not aside; those who are back may be above the most
+    int begun = 0;  // and not aside; those that are back may be above the most
     int begun_max = 0;
     int aside = 0;  // wait for room
   };

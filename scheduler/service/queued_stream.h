@@ -124,7 +124,7 @@ class QueuedStream : public Base {
   const size_t queue_max_;
   mutable absl::Mutex mutex_;
   std::deque<Queued> queue_ ABSL_GUARDED_BY(mutex_);
-  Message outgoing_;  // of whoever took it and of gRPC while writing_
+  Message outgoing_;  // while writing_, of the thread that took it and of gRPC
   grpc::Status status_ ABSL_GUARDED_BY(mutex_);
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;

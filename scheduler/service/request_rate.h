@@ -1,8 +1,8 @@
 // How often each client may ask. One that asks more often is not refused but
 // slowed down: its next request is served when its turn comes, at `per_second`,
 // so that a program that asks without pause costs the others nothing and still
-// gets its answers. Who lets so many wait that the last would wait longer than
-// `wait_max` is refused.
+// gets its answers. A request that would wait longer than `wait_max` behind
+// its client's others is refused.
 //
 // A pure state machine (the generic cell rate algorithm, ITU-T I.371): of each
 // client it remembers one time. Not thread-safe.
@@ -23,7 +23,7 @@ struct RequestRateOptions {
   double per_second = 200;
   int burst = 400;  // at once, after a pause
   absl::Duration wait_max = absl::Seconds(5);
-  // Beyond so many that asked lately, the others share one turn.
+  // Beyond this number that asked lately, the others share one turn.
   size_t clients_max = 4096;
 };
 

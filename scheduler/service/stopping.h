@@ -1,4 +1,4 @@
-// What is answered to those who come, or still wait, while the daemon ends.
+// What is answered to those that come, or still wait, while the daemon ends.
 #ifndef TROUPE_SCHEDULER_SERVICE_STOPPING_H_
 #define TROUPE_SCHEDULER_SERVICE_STOPPING_H_
 

@@ -1,5 +1,5 @@
 // Serves requests of clients at the rate that each may have (request_rate.h):
-// those who come in time at once, on the caller's thread, the others later, on
+// those that come in time at once, on the caller's thread, the others later, on
 // a thread of its own, one after another.
 //
 //   turnstile.Enter(client, [=](const absl::Status& status) { ... answer ...

@@ -54,7 +54,7 @@ class WorkerSession final
   void OnDone() override {
     Disconnected();
     table_.Detach(id_, this);
-    // It may be sending just now; whoever lets go last deletes it.
+    // It may be sending just now; the last holder deletes it.
     const std::shared_ptr<WorkerSession> self = std::move(self_);
   }
 

@@ -118,7 +118,7 @@ class CostModel {
 
   // How much of an instruction that runs in some steps only (Instruction.when)
   // counts: what falls on a step in the mean, which is the default, nothing, or
-  // all of those that run so many steps after a multiple of their `every`.
+  // all of those that run `offset` steps after a multiple of their `every`.
   enum class Rare { kMean, kNone, kOne };
   void Count(Rare rare, int64_t offset = 0) {
     rare_ = rare;

@@ -1,5 +1,5 @@
 // What the simulator makes of a cost: which of its seconds share the processor,
-// which share links, and which pass whoever else runs.
+// which share links, and which pass whatever else runs.
 #ifndef TROUPE_SCHEDULER_SIMULATE_EFFORT_H_
 #define TROUPE_SCHEDULER_SIMULATE_EFFORT_H_
 

@@ -13,8 +13,8 @@ struct LinkGain {
   double between_hosts = 1;
 };
 
-// The same latency, and so many times the bandwidth: of several such links at
-// once, for one.
+// The same latency, and `bandwidth` times the bandwidth: of several such links
+// at once, for one.
 LinkRate Times(LinkRate link, double bandwidth);
 
 // Whether somebody has measured its link to other hosts, or given it.

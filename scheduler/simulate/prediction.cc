@@ -426,7 +426,7 @@ Prediction Predict(const Plan& plan,
                          : LimitedBy(plan, costs, prediction, usages)) +
       Remarks(plan, costs, workers) +
       (step.one_for_each_role
-           ? "; so many machines differ that one of each stage was taken for "
+           ? "; too many machines differ, so one of each stage was taken for "
              "all of it"
            : ""));
   return prediction;

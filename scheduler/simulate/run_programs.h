@@ -24,7 +24,7 @@ namespace troupe {
 // have come.
 struct Effort {
   int64_t compute_ns = 0;  // with as many cores as its rank wants
-  int64_t other_ns = 0;    // whoever else runs: latencies, waits
+  int64_t other_ns = 0;    // whatever else runs: latencies, waits
   // While bytes move between ranks, and for how much of that each link of its
   // rank is full, where nothing else uses them.
   int64_t wire_ns = 0;

@@ -34,7 +34,7 @@ struct ScratchBytes {
   int64_t total() const { return attention + products + heap; }
 };
 
-// Of one rank, on so many threads of a CPU.
+// Of one rank, on `threads` threads of a CPU.
 struct ScratchOptions {
   int threads = 1;
   bool bf16_instructions = false;  // proto/plan/bf16_gain.h

@@ -22,12 +22,12 @@
 namespace troupe {
 namespace {
 
-// So many steps in a row must last equally long; where steps overlap, as many
+// How many steps in a row must last equally long; where steps overlap, as many
 // more as there are ranks in a pipeline: what one waits for has reached all of
 // them by then.
 constexpr int kEqualSteps = 2;
-constexpr int kEqualWithin = 1000;  // one part in so many
-// Past so many times that, the mean of the later half must do.
+constexpr int kEqualWithin = 1000;  // one part in this number
+// Past this number of times that, the mean of the later half must do.
 constexpr int kPatience = 4;
 
 bool HasFill(const Plan& plan) {

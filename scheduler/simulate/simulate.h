@@ -42,7 +42,7 @@ struct SteadyStep {
   // time, the first.
   std::vector<RankTimes> ranks;
   std::vector<int> like;  // by rank: which of `ranks` it is like
-  // So many ranks differ that the first of each role was taken for all of it.
+  // Too many ranks differ: the first of each role was taken for all of it.
   bool one_for_each_role = false;
 };
 SteadyStep SimulateSteps(const Plan& plan, const InstructionTime& time);
@@ -58,8 +58,8 @@ SteadyStep PredictStep(const Plan& plan,
                        const std::vector<WorkerDescription>& workers,
                        const LinkGain& gain = {});
 
-// How long all ranks take to copy their state for who recovers the job; 0: they
-// do not.
+// How long all ranks take to copy their state for the recovery of the job; 0:
+// they do not.
 int64_t PredictKeepNs(const Plan& plan,
                       const std::vector<WorkerDescription>& workers,
                       const CostModel& costs);
@@ -70,7 +70,7 @@ RankTimeline TimelineOf(const Plan& plan, int rank, const RankTimes& times,
                         Program::Kind kind);
 
 // A step as a timeline, of the ranks that are traced
-// (proto/plan/traced_ranks.h): the first of them that have so many spans in
+// (proto/plan/traced_ranks.h): the first of them that have spans_max spans in
 // all, one at least.
 Timeline StepTimeline(const Plan& plan, const SteadyStep& step,
                       int64_t spans_max = kTimelineSpansMax);

@@ -13,7 +13,7 @@
 
 namespace troupe {
 
-// So many different calibrations are taken as they are.
+// How many different calibrations are taken as they are.
 inline constexpr int kCalibrationsMax = 64;
 
 // By worker: the index of the one that stands for it, most often its own. What

@@ -10,8 +10,8 @@
 
 namespace troupe {
 
-// What a disk takes to move so many bytes one way: a latency, whatever comes
-// with it, and their time.
+// What a disk takes to move bytes one way: a latency, whatever their number is,
+// and their time.
 struct DiskRate {
   double bytes_per_second = 0;  // of the rank's part of the host's disk
   double latency_seconds = 0;

@@ -9,7 +9,7 @@
 namespace troupe {
 namespace {
 
-// Of so many hops, one after the other, as many as can be between hosts.
+// Of `hops` hops, one after the other, as many as can be between hosts.
 double HopSeconds(const GroupLinks& group, int hops, int crossings) {
   const int far = std::min(hops, crossings);
   return (far * group.network.latency_us() +
@@ -119,8 +119,8 @@ double FarthestSeconds(const GroupLinks& group) {
   return link.latency_us() * 1e-6;
 }
 
-// One step, in which each rank sends so many bytes to each other: twice the
-// latency of a link, whose measure is half of such a step between two ranks.
+// One step, in which each rank sends `bytes` to each other: twice the latency
+// of a link, whose measure is half of such a step between two ranks.
 Traffic Direct(const GroupLinks& group, const GroupPlace& place, double bytes) {
   Traffic traffic;
   traffic.latency = 2 * FarthestSeconds(group);

@@ -172,7 +172,7 @@ Cost CostModel::StepCost(const StepAt& at, const Group::Way& way,
       Times(At(at.rank).network, share),
       Times(LocalLink(at.rank, carrier), share));
   Cost cost = SumOf(Cost(), once, static_cast<double>(pieces));
-  // Who takes no part waits as long.
+  // A member that takes no part waits as long.
   const double calls = ShareOfCalls(group, way, at.step, member);
   for (int link = 0; link < kLinks; ++link) {
     cost.on_links[link] *= calls;

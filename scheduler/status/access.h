@@ -1,4 +1,4 @@
-// Who may read over HTTP: whoever has the token of this scheduler. A person
+// Access over HTTP: anyone with the token of this scheduler may read. A person
 // opens a link that carries it, /?token=..., and has a cookie from then on;
 // programs send it as "Authorization: Bearer ...". Whether the scheduler is
 // well, /healthz, everybody may ask.

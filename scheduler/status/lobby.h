@@ -1,8 +1,8 @@
 // Connections of HTTP while nothing is computed for them: until their request
 // is there, and until they have taken its answer. One that says nothing, stops
 // in the middle of a request or does not read costs a file and its bytes here,
-// not a thread; so those who wait cannot keep out those who ask. Who asks again
-// before it has its answer is answered in turn.
+// not a thread; so peers that wait cannot keep out those that ask. A peer that
+// asks again before it has its answer is answered in turn.
 //
 // One thread reads the heads of requests of all connections; what is answered
 // to a whole one is made on one of a few threads. What of it the connection
@@ -42,7 +42,7 @@ class Lobby {
   using Answer = std::function<HeadAnswer(const std::string& head,
                                           const std::string& peer)>;
 
-  // Holds so many connections.
+  // Holds at most connections_max connections.
   Lobby(Answer answer, size_t connections_max);
   // Closes all, when the answers under way have been made.
   ~Lobby();
@@ -86,7 +86,7 @@ class Lobby {
   const Answer answer_;
   const size_t connections_max_;
   const int wake_;           // an eventfd
-  std::list<Guest> guests_;  // the watch's, who came first in front
+  std::list<Guest> guests_;  // the watch's, the first to come in front
 
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

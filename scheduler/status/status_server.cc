@@ -129,8 +129,8 @@ std::string HtmlText(const std::string& text) {
 std::string PageFor(const PeerTrust& trust) {
   const std::string warning =
       trust.insecure > 0
-          ? "INSECURE: this scheduler has no certificates; whoever reaches it "
-            "may do everything"
+          ? "INSECURE: this scheduler has no certificates; anyone who reaches "
+            "it may do everything"
           : CertificateEndsSoon(trust, PeerRole::kScheduler, absl::Now());
   if (warning.empty()) return kPageHtml;
   return absl::StrReplaceAll(
@@ -138,7 +138,7 @@ std::string PageFor(const PeerTrust& trust) {
                                           HtmlText(warning), "</div>")}});
 }
 
-// Of a request, what says who asks.
+// Of a request, what says which peer asks.
 HttpCredentials CredentialsOf(const httplib::Request& request) {
   const auto header = [&](const char* name) {
     // One that is there twice may be read in two ways.
@@ -189,7 +189,7 @@ StatusServer::StatusServer(const ClusterHost& host, const Metrics& metrics,
     : parts_(std::make_unique<Parts>(host, metrics, std::move(options))) {
   httplib::Server& server = parts_->server;
   server.set_tcp_nodelay(true);
-  // httplib's default shares the port with whoever asks; this refuses.
+  // httplib's default shares the port with any that asks; this refuses.
   server.set_socket_options([](socket_t socket) {
     const int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));

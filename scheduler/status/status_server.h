@@ -1,10 +1,10 @@
 // The scheduler over HTTP, for people and scrapers: the status page at /, JSON
-// under /api/v1 (api.h), /metrics, /healthz. Read-only, and for those who have
+// under /api/v1 (api.h), /metrics, /healthz. Read-only, and for those that have
 // its token (access.h). On loopback it is HTTP, on other addresses HTTPS, with
 // the scheduler's certificate. httplib stays behind this header.
 //
 // A few threads serve; a connection has one only while its answer is made
-// (lobby.h), so that those who are silent or do not read keep nobody out.
+// (lobby.h), so that those that are silent or do not read keep nobody out.
 #ifndef TROUPE_SCHEDULER_STATUS_STATUS_SERVER_H_
 #define TROUPE_SCHEDULER_STATUS_STATUS_SERVER_H_
 
@@ -25,7 +25,7 @@ namespace troupe {
 struct StatusServerOptions {
   // OK, or what is wrong with the scheduler.
   std::function<absl::Status()> health;
-  std::string token;               // who has it may read
+  std::string token;               // its holders may read
   std::vector<std::string> names;  // by which this host may be asked
   PeerTrust trust;                 // its certificate, for HTTPS
   // How often a host may ask; beyond it there is 429.

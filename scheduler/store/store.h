@@ -15,11 +15,11 @@
 //   host_links  host, links (HostTopology): what was measured of the links
 //           between hosts (link_measurements.h)
 //   set_aside  unix_ms, why, and the columns of jobs, of damaged ones
-//   builds  protocol, build, first_unix_ms: who has written here
+//   builds  protocol, build, first_unix_ms: the builds that have written here
 //   cluster  id: what tells this cluster from others, made with the store
 //
 // It keeps what the scheduler remembers (limits.h) and no more: jobs that are
-// forgotten go, and of a long job's old steps each so-manieth stays. A job
+// forgotten go, and of a long job's old steps one in a number stays. A job
 // whose record is damaged does not stop the others: it is set aside, and a job
 // of its number and name has FAILED in its place. Nor does a page of the file
 // that cannot be read (salvage.h): what was on it is left out, and named.

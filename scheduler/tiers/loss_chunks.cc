@@ -34,7 +34,7 @@ int64_t RoundedUp(int64_t number, int64_t divisor) {
   return (number + divisor - 1) / divisor;
 }
 
-// The ops from who makes the logits to the loss.
+// The ops from the one that makes the logits to the loss.
 struct LossOps {
   int begin = -1;
   int end = -1;

@@ -31,7 +31,7 @@ struct ChunkShape {
   int64_t rows() const { return samples * positions; }
 };
 
-// Those of [samples, positions], each of at most so many rows and as even as
+// Those of [samples, positions], each of at most rows_max rows and as even as
 // can be. One where all are no more.
 std::vector<ChunkShape> ChunksOf(const ChunkShape& all, int64_t rows_max);
 

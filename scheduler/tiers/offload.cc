@@ -26,7 +26,7 @@ Tier RestsIn(const MemorySpec& memory, Buffer::Kind kind) {
       return Named(memory.activations());
     // On its way to a checkpoint.
     case Buffer::SNAPSHOT_COPY:
-    // For who recovers the job.
+    // For the recovery of the job.
     case Buffer::STATE_COPY:
     case Buffer::PEER_COPY:
       return HOST;

@@ -28,8 +28,8 @@ struct RecomputedUnits {
   bool last_turns_at_once = false;
 };
 
-// By unit. REQUIRES a spec that is resolved. With `auto` units keep all:
-// whoever knows the budgets lists those that do not
+// By unit. REQUIRES a spec that is resolved. With `auto` units keep all: the
+// planner, which knows the budgets, lists those that do not
 // (scheduler/planner/fit_recompute.h).
 std::vector<Keeps> KeptBy(const RecomputeSpec& spec,
                           const RecomputedUnits& units);

@@ -21,7 +21,7 @@ absl::StatusOr<Value> AttributeOf(const Value& value, absl::string_view name);
 absl::StatusOr<Value> CallMethod(const Value& value, absl::string_view name,
                                  const Arguments& arguments, Budget& budget);
 
-// As tuples of two; whoever calls it spends for them (SpendKeys).
+// As tuples of two; the caller spends for them (SpendKeys).
 List PairsOf(const Dict& dict);
 
 // Of Strip (python_text.h), which compares each character with each of those

@@ -93,7 +93,7 @@ class Value {
 
   // How many lists and dicts lie within each other: 0 for what holds no values,
   // and for a namespace, which is held by its name only. What goes through a
-  // value calls itself so many times, and so does what frees it.
+  // value calls itself that number of times, and so does what frees it.
   int depth() const;
 
  private:

@@ -1,5 +1,5 @@
 // Weights that are NaN or infinite train nothing, and after a step nobody can
-// tell whether they were so before it. Whoever reads weights or moments to
+// tell whether they were so before it. Code that reads weights or moments to
 // train or to convert them checks them here, while file and tensor are known.
 #ifndef TROUPE_STORAGE_CHECKPOINT_CHECK_NUMBERS_H_
 #define TROUPE_STORAGE_CHECKPOINT_CHECK_NUMBERS_H_

@@ -39,8 +39,8 @@ std::string CheckpointPath(const std::string& dir, int64_t step);
 absl::StatusOr<std::vector<CheckpointEntry>> ListCheckpoints(
     const std::string& dir);
 
-// Whether `path` is a folder of checkpoints, and not one of them: its newest is
-// meant by whoever resumes from it.
+// Whether `path` is a folder of checkpoints, and not one of them: a job that
+// resumes from it means its newest.
 bool HoldsCheckpoints(const std::string& path);
 
 // Makes the directory where it is missing and proves that files can be made and
@@ -48,8 +48,8 @@ bool HoldsCheckpoints(const std::string& path);
 // checkpoint. Errors name the path and say what to do.
 absl::Status PrepareCheckpointDirectory(const std::string& dir);
 
-// ReadManifest for whoever was told that a checkpoint is at `path`. NotFound
-// says which to use instead: the newest in that folder, or beside it.
+// ReadManifest for callers that were told that a checkpoint is at `path`.
+// NotFound says which to use instead: the newest in that folder, or beside it.
 absl::StatusOr<Manifest> ReadCheckpoint(const std::string& path);
 
 // DataLoss that names the file, where the checkpoint at `path` is not whole.

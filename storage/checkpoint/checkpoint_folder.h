@@ -1,6 +1,6 @@
-// The directory of a job's checkpoints as the one who commits there holds it:
+// The directory of a job's checkpoints as the rank that commits there holds it:
 // from the job's start to its end nobody else does, whatever name leads there
-// (a lock in the directory itself, .lock, which says who has it), and what an
+// (a lock in the directory itself, .lock, which names its holder), and what an
 // earlier run left is not replaced or pruned unless that is meant.
 //
 //   ASSIGN_OR_RETURN(auto folder, CheckpointFolder::Open({.directory = dir,
@@ -41,7 +41,7 @@ struct CheckpointFolderOptions {
 
 // Whether a run goes on in `directory`, where its checkpoints go. `resume` is
 // the job's: `latest` or `auto`, a checkpoint that lies there, or the directory
-// itself, whatever names lead to both. Whoever resumes nothing, or from
+// itself, whatever names lead to both. A run that resumes nothing, or from
 // elsewhere, a folder of checkpoints below the directory among that, is new to
 // it. Ask before the run has written any.
 bool GoesOnIn(const std::string& directory, const std::string& resume);

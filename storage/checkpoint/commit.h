@@ -55,7 +55,7 @@ struct ShardToWrite {
   std::function<absl::Status(uint64_t offset, absl::Span<char> bytes)> fetch;
 };
 
-// Who writes a shard file.
+// The rank that writes a shard file.
 struct ShardWriter {
   int rank = 0;
   bool data_unchecked = false;  // of the manifest: for its rank's host

@@ -292,7 +292,7 @@ absl::Status HuggingFaceWeights::ReadF32(absl::string_view name,
   if (stack != stacks_.end()) return ReadStack(stack->second, range, out);
   const auto part = parts_.find(name);
   if (part == parts_.end()) return ReadStored(*place, range, out);
-  // So many elements at once, then as many of each other part.
+  // `run` elements at once, then as many of each other part.
   const PartOfTensor& of = part->second;
   const std::vector<int64_t>& shape = place->tensor->shape;
   const int64_t run = ElementCount(shape) / shape[0] * of.rows;

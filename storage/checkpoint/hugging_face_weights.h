@@ -24,8 +24,8 @@
 
 namespace troupe {
 
-// Parts of one shape share the rows of a tensor: so many rows of part 0, as
-// many of each other, then the next rows of part 0.
+// Parts of one shape share the rows of a tensor: `rows` rows of part 0, as many
+// of each other, then the next rows of part 0.
 struct PartOfTensor {
   std::string tensor;
   int64_t parts = 1;

@@ -46,7 +46,7 @@ class ShardMerge {
 
   std::string directory_;
   std::vector<DescriptionReader> readers_;
-  std::map<std::string, std::vector<size_t>> heads_;  // by name: who has it
+  std::map<std::string, std::vector<size_t>> heads_;  // by name: its readers
   std::vector<ManifestTensor> next_;                  // by reader
   std::vector<ManifestFile> files_;
   std::set<std::string> names_;  // of files_

@@ -19,7 +19,7 @@ namespace troupe {
 // InvalidArgument with the file, what it is and what to do.
 absl::Status CheckCorpus(const std::vector<CorpusFile>& files);
 
-// The same by the beginning of what a file unpacks to: by so many bytes of it,
+// The same by the beginning of what a file unpacks to: by CheckedBytes of it,
 // or all (`is_all`) where there are fewer.
 size_t CheckedBytes(TextFormat format);
 absl::Status CheckBeginning(const CorpusFile& file, absl::string_view begin,

@@ -257,7 +257,7 @@ absl::StatusOr<PreparedTokens> PrepareTokens(
   if (writer->header().token_count == 0) return NoText(options);
   // Where the tokens are, what they mean is too. Should the machine go down
   // between the two, the model's checksum in the old tokens' name of their
-  // tokenizer does not fit, and whoever reads them says so.
+  // tokenizer does not fit, and each reader says so.
   if (options.model.has_value()) {
     RETURN_IF_ERROR(writer->Sync());
     RETURN_IF_ERROR(WriteTokenizerModel(options.path, *options.model));

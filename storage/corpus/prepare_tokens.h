@@ -33,7 +33,7 @@ struct PrepareTokensOptions {
   // The bytes of the tokenizer's model, where it has one: put beside the token
   // file when all tokens are on the disk, so that the tokens that were there
   // keep theirs until then. Where it has none, a file of that name stays,
-  // whoever it is from; it is not these tokens'.
+  // wherever it is from; it is not these tokens'.
   std::optional<std::string> model = std::nullopt;
   // That encode; the tokens do not depend on how many there are.
   int threads = 1;

@@ -2,7 +2,7 @@
 // window, ready for the embedding and the loss. The samples are those of a
 // token file, or of several that are mixed (mix_order.h), each shuffled by
 // itself epoch for epoch (data_order.h). What a sample is does not depend on
-// who reads it: any rank of any plan finds it by its number.
+// its reader: any rank of any plan finds it by its number.
 //
 //   ASSIGN_OR_RETURN(auto reader, SampleReader::Create(
 //       {.sources = {{"a.tokens", 0.7}, {"b.tokens", 0.3}}, ...}));

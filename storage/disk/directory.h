@@ -37,8 +37,8 @@ absl::Status SyncTree(const std::string& path);
 // is there.
 absl::Status MakeDirectories(const std::string& path);
 
-// The directories that MakeDirectories(path) would make now. One who makes them
-// and fails removes them again:
+// The directories that MakeDirectories(path) would make now. A caller that
+// makes them and fails removes them again:
 //
 //   const MissingDirectories missing(path);
 //   ... MakeDirectories(path) and more, which fails ...

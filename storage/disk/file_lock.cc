@@ -25,7 +25,7 @@ namespace {
 constexpr size_t kHolderBytesMax = 512;
 // A holder whose line is not known.
 constexpr char kSomebody[] = "another process";
-// Who only asks lets go at once, unless it was stopped meanwhile.
+// A process that only asks lets go at once, unless it was stopped meanwhile.
 constexpr absl::Duration kAskersMax = absl::Seconds(10);
 
 std::string HolderOf(int fd) {
@@ -71,8 +71,8 @@ std::string OwnNameBeside(const std::string& path, absl::string_view what) {
   return absl::StrCat(path, ".", what, "-", HostName(), "-", getpid());
 }
 
-// Over what a crash left there: that needs no room on a full disk, and whoever
-// reads meanwhile reads a whole line.
+// Over what a crash left there: that needs no room on a full disk, and a
+// process that reads meanwhile reads a whole line.
 absl::Status WriteHolder(int fd, const std::string& path,
                          absl::string_view holder) {
   errno = 0;
@@ -103,8 +103,8 @@ bool IsNotDone(int error) {
 
 // Renames where `to` is free: EEXIST where it is not. A file system that has no
 // such rename (NFS) gives the file a second name, which is refused just so. One
-// that has no second names either (FAT) is looked at first: whoever takes the
-// name between the look and the rename loses it, and is superseded.
+// that has no second names either (FAT) is looked at first: a process that
+// takes the name between the look and the rename loses it, and is superseded.
 int RenameToFreeName(const std::string& from, const std::string& to) {
   if (RenamePath(from, to, RENAME_NOREPLACE) == 0) return 0;
   if (!IsNotDone(errno)) return -1;
@@ -123,9 +123,8 @@ int RenameToFreeName(const std::string& from, const std::string& to) {
 }
 
 // Takes the name `path` away from the open file `fd`, or OK where it has none
-// any more. Whoever has it may end at any time, and another one may take it:
-// what is taken away is looked at again, and given back where it is not the
-// same.
+// any more. Its holder may end at any time, and another one may take it: what
+// is taken away is looked at again, and given back where it is not the same.
 absl::Status TakeNameFrom(int fd, const std::string& path) {
   const std::string aside = OwnNameBeside(path, "superseded");
   if (RenamePath(path, aside) != 0) {
@@ -141,8 +140,8 @@ absl::Status TakeNameFrom(int fd, const std::string& path) {
   return absl::FailedPreconditionError(kSomebody);
 }
 
-// Whether whoever has it shares it; a holder does not. Then we do too, until
-// the file is closed.
+// Whether the process that has it shares it; a holder does not. Then we do too,
+// until the file is closed.
 bool OnlyAsked(int fd) { return Flock(fd, LOCK_SH | LOCK_NB) == 0; }
 
 }  // namespace
@@ -153,7 +152,7 @@ absl::StatusOr<FileLock> FileLock::Lock(const std::string& path,
   const absl::Time deadline = SteadyNow() + kAskersMax;
   while (true) {
     int fd = OpenPath(path, O_RDWR | O_CREAT);
-    // Another user's: it says who holds it, and can be locked nevertheless.
+    // Another user's: it names its holder, and can be locked nevertheless.
     const bool foreign = fd < 0 && errno == EACCES;
     if (foreign) fd = OpenPath(path, O_RDONLY);
     if (foreign && fd < 0 && errno == ENOENT) errno = EACCES;
@@ -170,7 +169,7 @@ absl::StatusOr<FileLock> FileLock::Lock(const std::string& path,
       close(fd);
       return why;
     }
-    if (!IsAt(fd, path)) {  // whoever held it has removed it since
+    if (!IsAt(fd, path)) {  // its holder has removed it since
       close(fd);
       continue;
     }
@@ -232,7 +231,7 @@ absl::StatusOr<FileLock> FileLock::Await(const std::string& path,
 bool FileLock::IsHeld(const std::string& path) {
   const int fd = OpenPath(path, O_RDONLY);
   if (fd < 0) return false;
-  // Shared, so that nobody takes one who asks for a holder.
+  // Shared, so that no process takes one that asks for a holder.
   const bool held = !OnlyAsked(fd) && errno == EWOULDBLOCK;
   close(fd);
   return held;

@@ -1,8 +1,8 @@
 // A lock that processes of one machine, and of several where the file system
 // carries flock(2), agree about: an flock on a file, which the kernel drops
-// when the holder ends, however it ends. The file says who holds it, for the
-// message that the next one gets; it goes with the lock, and where a crash left
-// it means nothing, whoever's it was.
+// when the holder ends, however it ends. The file names its holder, for the
+// message that the next one gets; it goes with the lock, and a line that a
+// crash left means nothing.
 //
 //   ASSIGN_OR_RETURN(FileLock lock, FileLock::Take(dir + "/lock", "pid 17"));
 #ifndef TROUPE_STORAGE_DISK_FILE_LOCK_H_
@@ -29,8 +29,7 @@ class FileLock {
   // Takes it from a holder whose line has `whose` in it: that one is superseded
   // then. Where nobody holds it, as Take. FailedPrecondition, with the holder's
   // line, where another holds it, also if that one came just now: it keeps the
-  // lock. So does whoever has it where our line cannot be written (a full
-  // disk).
+  // lock. So does any holder where our line cannot be written (a full disk).
   static absl::StatusOr<FileLock> TakeFrom(const std::string& path,
                                            absl::string_view holder,
                                            absl::string_view whose);
@@ -39,8 +38,8 @@ class FileLock {
   static absl::StatusOr<FileLock> Await(const std::string& path,
                                         absl::string_view holder);
 
-  // Whether anybody has it now; who takes it meanwhile is not refused for that.
-  // No where there is no such file, or where it cannot be asked.
+  // Whether any process has it now; one that takes it meanwhile is not refused
+  // for that. No where there is no such file, or where it cannot be asked.
   static bool IsHeld(const std::string& path);
 
   // Whether somebody has taken its name away and locked another file of it.

@@ -33,8 +33,8 @@ std::string PresentPath(const std::string& path);
 
 class NewDirectory {
  public:
-  // All who fill one directory give the same token. A slash at the end of
-  // `path` does not count.
+  // All ranks that fill one directory give the same token. A slash at the end
+  // of `path` does not count.
   NewDirectory(const std::string& path, absl::string_view token);
 
   const std::string& path() const { return path_; }

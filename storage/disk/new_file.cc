@@ -73,7 +73,7 @@ absl::StatusOr<NewFile> NewFile::Create(const std::string& path, mode_t mode) {
   ASSIGN_OR_RETURN(std::string target, ReplaceablePath(path));
   std::string aside = absl::StrCat(target, kFileAsideMark, getpid());
   // Made by us: what is there under that name is of a process that is gone, or
-  // of somebody who would like to be written into.
+  // of an attacker that wants us to write into it.
   constexpr int kTriesMax = 10;
   int fd = -1;
   for (int i = 0; i < kTriesMax; ++i) {

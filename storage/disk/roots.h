@@ -67,9 +67,9 @@ absl::string_view RootName(absl::string_view path);
 // is none, and may.
 absl::Status CheckJobPath(absl::string_view field, absl::string_view path);
 
-// For who reads beside the workers what a job names: FailedPrecondition where
-// `path` is below a root of theirs that is not installed here. `field` begins
-// the message.
+// For programs that read beside the workers what a job names:
+// FailedPrecondition where `path` is below a root of theirs that is not
+// installed here. `field` begins the message.
 absl::Status CheckReadableHere(absl::string_view field, absl::string_view path);
 
 // A path below a root that is installed, for path_calls.h. Nothing for all

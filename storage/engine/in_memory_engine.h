@@ -18,7 +18,7 @@
 namespace troupe {
 
 struct InMemoryFaults {
-  // An operation moves at most so many bytes: shorter than most requests.
+  // The most bytes that an operation moves: fewer than most requests have.
   size_t operation_bytes_max = std::numeric_limits<size_t>::max();
   // Writes that would make the files larger than this in sum meet ENOSPC, after
   // what still fits.

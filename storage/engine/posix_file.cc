@@ -44,7 +44,7 @@ int OpenFlags(IoMode mode) {
 
 absl::StatusOr<PosixFile> PosixFile::Open(const std::string& path,
                                           IoMode mode) {
-  // Opening one to read would wait for who writes into it, maybe for ever.
+  // Opening one to read would wait for its writer, maybe for ever.
   struct stat info;
   if (OpenFlags(mode) == O_RDONLY && StatPath(path, &info) == 0 &&
       S_ISFIFO(info.st_mode)) {

@@ -19,7 +19,8 @@
 namespace troupe {
 namespace {
 
-// Names are drawn from four billion; so many in a row are not taken by chance.
+// Names are drawn from four billion; this number in a row is not taken by
+// chance.
 constexpr int kNamesMax = 8;
 
 std::string GiB(uint64_t bytes) {

@@ -14,9 +14,9 @@
 // are named, never trained with.
 //
 // The file is locked while it is used and removed at its end. What a process
-// that was killed leaves is removed by whoever next makes one in the directory
-// (stale_spill_files.h). Its content is worth nothing to anybody else:
-// checkpoints are what is durable.
+// that was killed leaves is removed by the next process that makes one in the
+// directory (stale_spill_files.h). Its content is worth nothing to anybody
+// else: checkpoints are what is durable.
 //
 // Thread rule: any thread, but one at a time for the same bytes: a plan orders
 // the moves of what it keeps here.

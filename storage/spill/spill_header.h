@@ -18,7 +18,7 @@ namespace troupe {
 // What precedes the ranges of a spill file.
 inline constexpr size_t kSpillHeaderBytes = 4096;
 
-// For whom a file is. `cluster` is what tells a person which it is: the
+// The owner of a file. `cluster` is what tells a person which it is: the
 // scheduler's address, say.
 struct SpillOwner {
   std::string cluster;
@@ -28,7 +28,7 @@ struct SpillOwner {
 
 // Without the end of the line; its checksum is that of what precedes it.
 std::string SpillHeader(const SpillOwner& owner);
-// Whether what a file begins with is such a line, of whomever.
+// Whether what a file begins with is such a line, of any owner.
 bool IsSpillHeader(absl::string_view text);
 
 // A path in the directory that nobody else comes to.

@@ -90,7 +90,7 @@ class Trial {
         [this](const absl::Status& status) { error_.Update(status); });
   }
 
-  // All that is tried, in requests of so many bytes.
+  // All that is tried, in requests of `bytes` bytes.
   absl::Status Pass(IoKind kind, uint64_t bytes) {
     for (uint64_t at = 0; at < bytes_; at += bytes) {
       RETURN_IF_ERROR(Start(kind, {at, std::min(bytes, bytes_ - at)}));

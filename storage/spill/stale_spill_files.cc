@@ -25,8 +25,9 @@ bool BeginsAsOurs(const std::string& path, uint64_t bytes) {
          IsSpillHeader(begin);
 }
 
-// Taking the lock of what nobody holds, and giving it up, removes it. Who makes
-// a file of this name at this moment finds it locked and makes another.
+// Taking the lock of a file that no process holds, and giving it up, removes
+// the file. A process that makes a file of this name at this moment finds it
+// locked and makes another.
 bool Remove(const std::string& path) {
   // Were this process killed now, the file would still begin as ours.
   { const auto lock = FileLock::Take(path, SpillHeader({})); }

@@ -45,8 +45,8 @@ std::vector<std::string> BenchModels();
 std::vector<WorkerDescription> BenchWorkers(const BenchJobOptions& options);
 
 // As the scheduler would plan it for workers of this host, whose errors it
-// returns: that the job does not fit into a GPU, for one, or that so many
-// workers cannot be cut so. Writes the token file `tokens`. CHECKs the other
+// returns: that the job does not fit into a GPU, for one, or that it cannot be
+// cut so over its workers. Writes the token file `tokens`. CHECKs the other
 // options.
 absl::StatusOr<Plan> BenchPlan(const BenchJobOptions& options,
                                const std::string& tokens,

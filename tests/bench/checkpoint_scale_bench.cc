@@ -1,4 +1,4 @@
-// What a checkpoint of a large model costs those who put it together: the
+// What a checkpoint of a large model costs those that put it together: the
 // scheduler, which gathers what all ranks say, and rank 0, which commits. The
 // job is planned, and each rank's shard is described as the rank itself would
 // describe it; the shards are files of the right length with nothing in them.

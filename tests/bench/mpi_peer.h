@@ -26,7 +26,7 @@ struct AllReduceRounds {
 class MpiPeer {
  public:
   // Compiles tests/bench/all_reduce_mpi.cc in a folder under /tmp, and starts
-  // it on so many ranks. Nothing where there is no MPI; says so on stdout.
+  // it on `ranks` ranks. Nothing where there is no MPI; says so on stdout.
   static std::optional<MpiPeer> Start(int ranks);
   MpiPeer(MpiPeer&& other) noexcept;
   MpiPeer& operator=(MpiPeer&&) = delete;

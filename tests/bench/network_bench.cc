@@ -71,7 +71,7 @@ struct Network {
   }
 };
 
-// Seconds for which a link of a level is full that joins one of so many places
+// Seconds for which a link of a level is full that joins one of `places` places
 // to the others, in an all-reduce: each of the places sends, and takes, what
 // the others have of it.
 double Full(double places, int64_t bytes, double bytes_second) {
@@ -96,7 +96,7 @@ double OfRing(const Network& network, int64_t bytes) {
                                 network.bytes_second.end()));
 }
 
-// Of each level, in so many pieces of the buffer.
+// Of each level, in `pieces` pieces of the buffer.
 std::vector<double> OfLevels(const Network& network, int64_t bytes,
                              int pieces) {
   std::vector<double> seconds;

@@ -10,8 +10,8 @@
 namespace troupe {
 
 // Of the best of several products of 2048^3 in "f32" or "bf16" (with sums in
-// f32), on so many threads. Where the processor has no instructions for bf16,
-// f32's is the yardstick of both.
+// f32), on a number of threads. Where the processor has no instructions for
+// bf16, f32's is the yardstick of both.
 struct MeasuredRate {
   double flops_per_second = 0;
   std::string precision;  // of the product

@@ -172,7 +172,7 @@ class LanguageModel(nn.Module):
 
 
 def build(name, positions=0):
-    """With room for so many positions, where the model's own are fewer."""
+    """With room for `positions` positions, where the model's own are fewer."""
     torch.manual_seed(1)
     sizes = MODELS[name]
     sizes = dict(sizes, positions=max(sizes["positions"], positions))

@@ -52,7 +52,7 @@ class BadPeerTest : public ClusterTestBase {
     return endpoints.ok() ? endpoints->grpc : "";
   }
 
-  // Strangers who have got hold of a worker's certificate.
+  // Strangers that have got hold of a worker's certificate.
   PeerTrust Trust() const {
     return {.certificates = MemberDirectory(dir(), PeerRole::kWorker)};
   }

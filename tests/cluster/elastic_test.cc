@@ -26,8 +26,8 @@
 namespace troupe {
 namespace {
 
-// Somebody who asks, and asks, who holds the directory of a job's checkpoints:
-// whoever takes hold of it waits for the answer, up to ten seconds.
+// Asks again and again which job holds the directory of a job's checkpoints: a
+// job that takes hold of it waits for the answer, up to ten seconds.
 class LongQuestion {
  public:
   // Once nobody holds the directory, and some have.

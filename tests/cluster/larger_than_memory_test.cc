@@ -163,7 +163,8 @@ TEST_F(LargerThanMemory, KilledWhileItEvictsItGoesOnFromItsCheckpoint) {
   EXPECT_EQ(losses, LossesByStep(Describe(quiet)));
 }
 
-// Whoever next makes a file on the disk removes what a killed one left there.
+// The next worker that makes a file on the disk removes what a killed one left
+// there.
 TEST_F(LargerThanMemory, WhatAKilledWorkerLeavesIsRemoved) {
   UpWithDisk(2);
   const Settings on_disk = {"parallelism.data=1", "memory.optimizer=nvme"};

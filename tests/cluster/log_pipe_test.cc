@@ -80,7 +80,7 @@ TEST_F(LogPipeTest, DaemonsServeOnWhenNobodyReadsTheirLog) {
     ASSERT_EQ(workers.code, 0) << workers.err;
   } while (workers.out.find("ada") == std::string::npos);
 
-  // What was said meanwhile is there for who reads at last.
+  // What was said meanwhile is there for a reader at last.
   scheduler.ReadUntil("ada registered from");
   worker.program().Signal(SIGTERM);
   EXPECT_EQ(worker.program().Wait().code, 0);

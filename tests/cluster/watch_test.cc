@@ -1,4 +1,5 @@
-// Whoever watches a job while its scheduler dies (kill -9), with real daemons.
+// Clients that watch a job while its scheduler dies (kill -9), with real
+// daemons.
 
 #include <string>
 #include <vector>

@@ -39,8 +39,8 @@ std::vector<TierBudget> Budgets() {
   return budgets;
 }
 
-// Memory that is full of NaN at first, as a device's may be: whoever reads what
-// nobody wrote is found out.
+// Memory that is full of NaN at first, as a device's may be: a read of memory
+// that was never written is found out.
 class PoisonedAllocator final : public TierAllocator {
  public:
   absl::StatusOr<void*> Allocate(size_t bytes) override {

@@ -31,7 +31,7 @@ namespace troupe {
 
 struct TrainOptions {
   int ranks = 1;
-  // So many consecutive ranks are on each host, for who plans; 0: all of them.
+  // How many consecutive ranks are on each host, for the planner; 0: all.
   // What carries groups is the backend below, whatever the plan chose.
   int ranks_on_host = 0;
   std::string backend = "in_process";
@@ -111,7 +111,7 @@ struct TrainingRun {
   absl::Status status() const;
 };
 
-// For as many workers as ranks, all alike; so many of them on each host, 0:
+// For as many workers as ranks, all alike; on_host of them on each host, 0:
 // all.
 absl::StatusOr<Plan> CompileForThreads(const JobSpec& job, int ranks,
                                        int on_host = 0);

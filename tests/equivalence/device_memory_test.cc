@@ -150,7 +150,7 @@ TEST(Enqueued, AsynchronousPipelinesTrainTheSame) {
                   Train(job, {.ranks = 4}));
 }
 
-// The others hear of it from what they exchange, and say who it was.
+// The others hear of it from what they exchange, and say which it was.
 TEST(Enqueued, ARankThatEndsInTheMiddleEndsAll) {
   const JobSpec job =
       CutJob(TensorJob({}), {.tensor = 2, .sequence = true, .data = 2});

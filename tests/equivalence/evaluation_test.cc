@@ -25,7 +25,7 @@ namespace {
 constexpr int kWindows = 21;  // the batches below do not divide it
 constexpr int kBatch = 8;
 
-// Of a file, so many tokens, which follow each other as those of the small job
+// Of a file, `count` tokens, which follow each other as those of the small job
 // do, and are documents of all lengths up to `longest`.
 std::string WriteTokens(const std::string& name, int count, int longest) {
   const std::string path = absl::StrCat(testing::TempDir(), "/", name);
@@ -45,7 +45,7 @@ std::string WriteTokens(const std::string& name, int count, int longest) {
   return path;
 }
 
-// So many windows of the length, and some tokens more.
+// kWindows windows of the length, and some tokens more.
 std::string ValidationTokens(int length) {
   return WriteTokens(absl::StrCat("evaluated", length, ".tokens"),
                      kWindows * length + 1 + length / 2, 2 * length);

@@ -1,6 +1,6 @@
-// The promise, where ranks share the experts of layers: whoever has them, and
-// whatever else is cut, ranks train the model that a single rank trains. Routers
-// that send tokens where they do harm: hostile_routing_test.cc.
+// The promise, where ranks share the experts of layers: whichever ranks have
+// them, and whatever else is cut, ranks train the model that a single rank
+// trains. Routers that send tokens where they do harm: hostile_routing_test.cc.
 #include <string>
 #include <tuple>
 #include <vector>

@@ -1,4 +1,4 @@
-// A rank that is killed while it trains from a disk: whoever next uses the
+// A rank that is killed while it trains from a disk: the next rank to use the
 // directory removes what it left. A test of its own, as it forks: nothing may
 // have made threads before.
 #include <sys/wait.h>

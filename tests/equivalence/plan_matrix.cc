@@ -128,7 +128,7 @@ void DrawTiers(Dice& dice, MemorySpec& memory) {
                      memory.gradients() != "device" ||
                      memory.activations() != "device";
   if (!below || dice.Even()) return;
-  // From so few bytes that nothing stays to so many that all does.
+  // From a number of bytes with which nothing stays to one with which all does.
   memory.set_chunk_megabytes(dice.OneOf<const char*>({"auto", "auto", "0.02"}));
   memory.set_device_bytes(int64_t{1} << (17 + dice.Below(5)));
 }

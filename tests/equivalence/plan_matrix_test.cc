@@ -7,7 +7,7 @@
 namespace troupe {
 namespace {
 
-// Draws for each, so many that one of them is not refused.
+// Draws for each, enough that one of them is not refused.
 constexpr int kTests = 8;
 constexpr int kDrawsEach = 8;
 

@@ -109,7 +109,8 @@ RecomputeSpec Mode(const std::string& mode) {
 using Schedule = std::tuple<std::string, std::string>;
 class RecomputeUnderSchedule : public testing::TestWithParam<Schedule> {};
 
-// Eight units; where costs decide who holds which, they would hold others.
+// Eight units; where costs decide which rank holds which, they would hold
+// others.
 JobSpec ScheduledJob(const std::string& schedule) {
   JobSpec job =
       CutJob(PipelineJob({.dropout = 0.1}), PipelineCut{.schedule = schedule});

@@ -18,7 +18,7 @@ uint32_t Random(uint64_t i) {
   return PhiloxUint32({.seed = 9, .purpose = RandomPurpose::kSampling}, i);
 }
 
-// Of documents that have so many tokens in all, or some more.
+// Of documents that have `tokens` tokens in all, or some more.
 std::vector<int> LengthsOfDocuments(int tokens) {
   std::vector<int> lengths;
   for (int i = 0; tokens > 0; ++i) {

@@ -247,7 +247,7 @@ TEST(TiersChosen, TrainTheSameModel) {
   }
 }
 
-// What auto dealt over replicas is saved and found again by whoever has it
+// What auto dealt over replicas is saved and found again by ranks that have it
 // whole, and the other way round.
 TEST(TiersChosen, GoOnWithAndWithoutZero) {
   JobSpec whole = CutJob(TierJob({}), {.data = 2});
@@ -283,7 +283,8 @@ TEST(TiersChosen, GoOnWithAndWithoutZero) {
   }
 }
 
-// What rests on a disk is saved and found again by whoever has it elsewhere.
+// What rests on a disk is saved and found again by ranks that have it
+// elsewhere.
 TEST(TiersResume, GoOnWhereverTheStateRests) {
   const TrainingRun whole = Train(TierJob({.precision = "bf16"}), {});
   for (const bool background : {false, true}) {

@@ -244,9 +244,9 @@ TEST(TurnsOfExperts, TellWhatRoutersCount) {
   ExpectSameBits(TrainTurned(job), run);
 }
 
-// A checkpoint is of the weights after so many updates, which are those of all
-// batches before: with a seed a run that goes on from it has the same bits as
-// one that never stopped, and any other plan goes on from it.
+// A checkpoint is of the weights after a number of updates, which are those of
+// all batches before: with a seed a run that goes on from it has the same bits
+// as one that never stopped, and any other plan goes on from it.
 TEST(TurnsResume, GoesOnWhereAllAgreed) {
   JobSpec job = Job({.seed = 4});
   job.mutable_checkpoint()->set_every(8);

@@ -168,7 +168,7 @@ TEST(ZeroGathers, RunAheadToTheSameBits) {
       EXPECT_EQ(run.steps[0][i].grad_norm(), when_used.steps[0][i].grad_norm());
     }
   }
-  EXPECT_GE(plans.size(), 4u) << "of so many ways";
+  EXPECT_GE(plans.size(), 4u) << "of all ways";
 }
 
 // Units of fewer lines than ranks.

@@ -148,7 +148,7 @@ void ClusterInvariants::OnStep(const PersistStep& step,
       << "step " << number << " of job " << step.job << " comes again";
   last_steps_[key] = number;
   // Of a lost rank's last step another one that holds the same may have come to
-  // the end: whoever goes on from there has finished it.
+  // the end: an attempt that goes on from there has finished it.
   int64_t finished = FinishedByAll(attempts_, step.job.value());
   if ((*job)->run != nullptr) {
     if (const auto& follows = (*job)->run->follows) {
@@ -257,7 +257,7 @@ void ClusterInvariants::CheckRun(const Job& job, const std::set<int>& seats) {
   EXPECT_EQ(live, seats) << "job " << job.id;
 }
 
-// Whoever has come back has its rank, or has lost it.
+// A worker that has come back has its rank, or has lost it.
 void ClusterInvariants::CheckAwaited(const Job& job, const Cluster& cluster) {
   if (job.run == nullptr || !job.run->ranks.awaits()) return;
   for (const auto& [id, worker] : cluster.workers().all()) {
@@ -296,7 +296,7 @@ void ClusterInvariants::CheckState(const Job& job) {
   const bool withdrawn =
       state == QUEUED && states_[job.id] == STARTING &&
       (AttemptOf(job) == nullptr || interrupted_.count(job.id) > 0);
-  // It was saved to go on with others, who may be there at once.
+  // It was saved to go on with others, which may be there at once.
   const bool moved =
       RecoveryInvariants::AsksToMove(job) &&
       ((state == QUEUED && job.waits()->moved) ||
@@ -457,8 +457,8 @@ void ClusterInvariants::Restarted() {
   interrupted_.clear();
   commits_asked_.clear();
   last_steps_.clear();
-  // Whoever asked was not answered: the next scheduler does not know of it, but
-  // some ranks do.
+  // The client that asked was not answered: the next scheduler does not know of
+  // it, but some ranks do.
   for (const JobId id : asked_to_end_) {
     if (promised_to_end_.count(id) == 0) harmed_.insert(id);
   }

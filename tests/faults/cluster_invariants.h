@@ -47,7 +47,7 @@ class ClusterInvariants {
 
   void Promised(JobId job) { promised_.insert(job); }
   void AskedToEnd(JobId job) { asked_to_end_.insert(job); }
-  // Whoever asked was told that this is on the disk.
+  // The client that asked was told that this is on the disk.
   void PromisedToEnd(JobId job) { promised_to_end_.insert(job); }
   // A worker of it asked, and the cluster may not have heard of that yet.
   void MayEnd(JobId job) { may_end_.insert(job); }

@@ -1,7 +1,7 @@
 // A job on workers with slow disks, without sockets: the scheduler's state
 // machine, and the rank runners of the workers on threads of their own. Time is
-// what the disks take: it passes while they write, at so many bytes a second,
-// and with it come heartbeats and ticks. Steps take none. It passes by turns
+// what the disks take: it passes while they write, at a given rate, and with it
+// come heartbeats and ticks. Steps take none. It passes by turns
 // (turns.h), so that no deadline ends because the machine is busy.
 //
 //   ClusterOfRunners cluster({.workers = 2, .bytes_per_second = 1e6});

@@ -221,7 +221,7 @@ void ClusterSimulation::Join() {
     name = to_rejoin_.back();
     to_rejoin_.pop_back();
   }
-  // It is somebody's who is about to come back.
+  // It is of a worker that is about to come back.
   const auto is_cut_off = [&](const auto& node) {
     return node.mapped().name() == name;
   };
@@ -262,7 +262,8 @@ void ClusterSimulation::Submit() {
   }
   submitted_.push_back(*id);
   Deliver();
-  // As the service does: whoever submitted is answered when it is stored.
+  // As the service does: the client that submitted is answered when it is
+  // stored.
   store_.Flush([this, id = *id](const absl::Status& stored) {
     if (stored.ok()) return invariants_.Promised(id);
     if (cluster_->Cancel(id, now_, actions_).ok()) invariants_.AskedToEnd(id);
@@ -327,7 +328,7 @@ void ClusterSimulation::Repeat() {
   const auto worker = Any();
   if (past_.empty() || worker == workers_.end()) return;
   WorkerMessage message = past_[Draw(static_cast<int>(past_.size()))];
-  // A piece does not say by whom it is: of its own text a worker means it, and
+  // A piece does not name its writer: of its own text a worker means it, and
   // of one that it was given and has not heard of yet.
   const Worker* known = cluster_->workers().Find(worker->first);
   if (message.has_generated() &&

@@ -41,8 +41,8 @@ class ClusterSimulation {
  public:
   explicit ClusterSimulation(uint32_t seed);
 
-  // So many events, and then as many as it takes to come to rest. Ends early
-  // where an invariant does not hold.
+  // This number of events, and then as many as it takes to come to rest. Ends
+  // early where an invariant does not hold.
   void Run(int events);
 
   // What came of it, for a test to see that the dice let enough happen.

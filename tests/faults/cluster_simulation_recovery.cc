@@ -273,8 +273,8 @@ bool ClusterSimulation::AtRest() const {
          });
 }
 
-// Whoever waits for workers when all else has come to rest gets them, as far as
-// the cluster has room.
+// A job that waits for workers when all else has come to rest gets them, as far
+// as the cluster has room.
 bool ClusterSimulation::HelpOneThatWaits() {
   const size_t room = limits_.workers_max;
   if (workers_.size() + cuts_.size() >= room) return false;

@@ -14,7 +14,7 @@ class DiskProgressTest : public testing::Test {
  protected:
   DiskProgressTest() : on_(h_.JoinMany(2)) {}
 
-  // A second in which rank 1's disk comes to so many of 900 MB, and rank 0
+  // A second in which rank 1's disk comes to `megabytes` of 900 MB, and rank 0
   // waits for it.
   void Second(JobId id, int64_t megabytes, bool writes) {
     h_.Heartbeat(on_[0]);

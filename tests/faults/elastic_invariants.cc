@@ -168,7 +168,7 @@ void ElasticInvariants::OnSaveCopies(const SaveCopies& save,
   const bool asked = drains_ || leaves || IsOnBadMachine(**job) ||
                      GivesWay(**job) || (*job)->moves() ||
                      (*job)->ends_once_saved() ||
-                     save.has_commits();  // by who had been asked before
+                     save.has_commits();  // by ranks that were asked before
   EXPECT_TRUE(asked || CouldNarrow(**job, IdleInTheEvent(cluster)))
       << "job " << (*job)->id << " gives up its plan for " << run->ranks.size()
       << " ranks, and there are too few workers for any other";
@@ -185,8 +185,8 @@ void ElasticInvariants::OnSaveCopies(const SaveCopies& save,
       << "job " << (*job)->id << " saves other copies than the newest";
 }
 
-// Who has died in the same event is none of the workers any more, and the
-// others have not heard yet that they may give up what they keep.
+// A worker that has died in the same event is none of the workers any more, and
+// the others have not heard yet that they may give up what they keep.
 void ElasticInvariants::OnQueued(const Job& job) {
   const auto found = waiting_.find(job.id);
   if (found == waiting_.end()) return;
@@ -214,7 +214,8 @@ void ElasticInvariants::Stored(JobId job, const absl::Status& stored) {
     waits->second.may_not_wait |= waits->second.may_lose;
 }
 
-// Who leaves goes with what it keeps, where the disk does not take that.
+// A worker that leaves takes along what it keeps, where the disk does not take
+// that.
 void ElasticInvariants::CheckStored(const Job& job,
                                     const Waiting& waited) const {
   std::vector<WorkerId> stay = waited.seats;

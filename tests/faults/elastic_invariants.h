@@ -9,7 +9,7 @@
 //   that waited with copies goes on from no earlier step, however many ranks it
 //   has then;
 // - it keeps them until the store has said that it knows of a checkpoint that
-//   is as new, unless it may not wait, or who has them leaves.
+//   is as new, unless it may not wait, or the worker that has them leaves.
 //
 // That a job which was well is saved before it goes on with more is seen by
 // RecoveryInvariants, as for all that move.
@@ -60,7 +60,7 @@ class ElasticInvariants {
   int narrowed() const { return narrowed_; }
   int widened() const { return widened_; }
 
-  // With so many ranks the job runs, at least: as it asks, and as it fits.
+  // The least ranks with which the job runs: as it asks, and as it fits.
   static int LeastRanks(const Job& job);
   // Whether it waits for workers, and there are as many as it asks for at
   // least: whether a plan for them fits is seen when it is queued.
@@ -68,7 +68,7 @@ class ElasticInvariants {
 
  private:
   static bool GivesWay(const Job& job);
-  // A job that waits in its places: who has which, by rank.
+  // A job that waits in its places: which worker has which, by rank.
   struct Waiting {
     std::shared_ptr<const HandOut> handed;
     std::vector<WorkerId> seats;

@@ -1,7 +1,7 @@
-// What holds where ranks do not report the same: whoever computed wrongly, as
-// far as what the scheduler has heard tells, gets no rank until a person puts
-// it back; nobody else is cordoned for it; and nothing that came of the step in
-// which they differ is committed or gone on from.
+// What holds where ranks do not report the same: a worker that computed
+// wrongly, as far as what the scheduler has heard tells, gets no rank until a
+// person puts it back; nobody else is cordoned for it; and nothing that came of
+// the step in which they differ is committed or gone on from.
 #ifndef TROUPE_TESTS_FAULTS_INTEGRITY_INVARIANTS_H_
 #define TROUPE_TESTS_FAULTS_INTEGRITY_INVARIANTS_H_
 
@@ -49,7 +49,7 @@ class IntegrityInvariants {
   // Of an attempt, by step and rank: what was heard before all had reported it.
   using Heard = std::map<int64_t, std::map<int, Report>>;
 
-  // The attempt is over: whoever was wrong in it is known, or nobody is.
+  // The attempt is over: the worker that was wrong in it is known, or none is.
   void Judge(const AttemptKey& key, const Cluster& cluster);
   void JudgeThoseOfBefore(const AttemptKey& key, const Cluster& cluster);
 

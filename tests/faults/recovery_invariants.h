@@ -2,17 +2,17 @@
 // against the copies that its workers really have (simulated_copies.h):
 //
 // - an attempt goes on from the newest step of which every rank's state is
-//   whole with somebody, whoever was scheduler when that was made, and where
-//   there is none, or the job lists a newer checkpoint, from that, or from
-//   where it began; where copies are left, no more than a copy's steps and one
-//   are lost;
+//   whole with a worker, whichever scheduler there was when it was made, and
+//   where there is none, or the job lists a newer checkpoint, from that, or
+//   from where it began; where copies are left, no more than a copy's steps and
+//   one are lost;
 // - one that begins from the queue again, to go on with others, goes on from
 //   all that it did;
 // - over all attempts no step is reported twice, and none is left out;
 // - a job that lost a rank says what it waits for, and waits only where there
 //   are not enough idle workers;
-// - who keeps copies is held for their job alone, and keeps none that no job
-//   counts on.
+// - a worker that keeps copies is held for their job alone, and keeps none that
+//   no job counts on.
 //
 // That a worker has what an attempt counts on, and is given nothing else while
 // it keeps copies, the workers see themselves (simulated_recovery.cc).

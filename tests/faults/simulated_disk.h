@@ -33,7 +33,7 @@ class SimulatedDisk {
     const auto of_step = of_job->second.find(step);
     return of_step != of_job->second.end() && of_step->second.count(path) > 0;
   }
-  // Leaves those of the newest steps up to `written`, so many of them, and of
+  // Leaves those of the newest steps up to `written`, `keep` of them, and of
   // later ones; 0: all.
   void Prune(int64_t job, int64_t written, int keep) {
     if (keep == 0) return;

@@ -29,7 +29,7 @@ const RankRef* SimulatedWorker::WhatIsSaved() const {
   return attempts_.at(KeyOf(kept_->ref)).Saves() ? &kept_->ref : nullptr;
 }
 
-// Who is about to go, and stays for what it keeps, does as it is told.
+// One that is about to go, and stays for what it keeps, does as it is told.
 void SimulatedWorker::BeStubborn() {
   if (leaving_ && !seat_.has_value()) return;
   stubborn_ = true;

@@ -240,7 +240,7 @@ void SimulatedWorker::FillSaved(CopiesSaved& saved) {
   }
   EXPECT_EQ(said, all) << "what is to be committed as " << token
                        << " is not what was written as that";
-  // Whoever wrote some of it may have given it up since.
+  // A worker that wrote some of it may have given it up since.
   if (disk_.Shards(token) < attempt.ranks) {
     return saved.set_error("a shard is missing");
   }

@@ -1,7 +1,7 @@
 // The scheduler's store, in a simulation: what is queued reaches the disk when
 // it is written, all of it or nothing, and is lost when the scheduler dies
-// before. A full disk keeps the queue. Whoever asked for a flush is answered
-// when the write that followed has ended.
+// before. A full disk keeps the queue. A caller that asked for a flush is
+// answered when the write that followed has ended.
 #ifndef TROUPE_TESTS_FAULTS_SIMULATED_STORE_H_
 #define TROUPE_TESTS_FAULTS_SIMULATED_STORE_H_
 

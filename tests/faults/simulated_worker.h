@@ -49,7 +49,7 @@ class SimulatedWorker {
 
   // Something happens to the rank that it has, or will hear that it has.
   void Harm();
-  // It is nobody's any more who has that rank, or keeps what it left.
+  // It is no longer of a worker that has that rank, or keeps what it left.
   void Lose();
   // From now on it says nothing more; or it says that it is alive, but does
   // nothing that it is told.

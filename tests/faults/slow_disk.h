@@ -1,6 +1,6 @@
 // A disk that is as slow as a test wants, in a time that is the test's: each
-// byte that is written is told of, before whoever wrote it hears that it has
-// been. Time passes for one write after another (turns.h): the next one, of
+// byte that is written is told of, before its writer hears that it has been
+// written. Time passes for one write after another (turns.h): the next one, of
 // whatever disk, is told of when this one's writer has come back to its disk.
 #ifndef TROUPE_TESTS_FAULTS_SLOW_DISK_H_
 #define TROUPE_TESTS_FAULTS_SLOW_DISK_H_

@@ -5,7 +5,7 @@
 // just told may not run for long; without the rule the others would take the
 // clock past every deadline meanwhile.
 //
-//   turns.Take();      // waits for whoever has it, in the order of asking
+//   turns.Take();      // waits for its holder, in the order of asking
 //   clock.Advance(by);
 //   ...                // the thread reacts
 //   turns.GiveBack();

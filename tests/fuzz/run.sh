@@ -4,7 +4,7 @@
 # Prints one line a target, as `bazel test` does, and fails where one crashed,
 # leaked, hung or took too much memory; the input that did it is named and kept.
 # With FUZZ_DIR=<folder> the inputs that reach new code are kept there too, and
-# the next run goes on from them. With FUZZ_RUNS=<n> each target runs so many inputs
+# the next run goes on from them. With FUZZ_RUNS=<n> each target runs n inputs
 # at most, the same ones every time.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

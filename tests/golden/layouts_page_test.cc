@@ -34,7 +34,7 @@ namespace {
 constexpr int kSizes[] = {2, 4};
 constexpr double kMebibyte = 1 << 20;
 
-// GPT-2 124M, sequences of 1,024, so many of them in a step, f32.
+// GPT-2 124M, sequences of 1,024, `sequences` of them in a step, f32.
 Plan PlanOf(const ParallelismSpec& parallelism, int sequences,
             int micro_batch = 1, int heads = 12) {
   JobSpec job =

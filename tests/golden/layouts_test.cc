@@ -238,7 +238,7 @@ class PanelBytes : public testing::TestWithParam<
 
 // Optimus (arXiv 2104.05343), sections 3.1 and 3.2, and Tesseract (2105.14500):
 // of C = A B, [M, N] by [N, K] on q x q ranks, forward each of q panels of A
-// and of B goes from who has it to the q - 1 others; backward it does so once
+// and of B goes from its rank to the q - 1 others; backward it does so once
 // more, and a summand of its gradient goes back. The papers count a broadcast
 // as log q of its bytes, along a tree; here each byte is counted as often as
 // somebody receives it. A reduction is a reduce-scatter and a gather to the
@@ -413,8 +413,8 @@ TEST(RingWork, IsTheSameAtEveryHop) {
   }
 }
 
-// Of a Llama with sequences of `length`, cut over so many ranks, each of which
-// has so many bytes.
+// Of a Llama with sequences of `length`, cut over `context` ranks, each of
+// which has `budget` bytes.
 absl::StatusOr<Plan> PlanOfLength(const std::string& method, int length,
                                   int context, int64_t budget) {
   JobSpec job = ExampleJob({.micro_batch_size = 1});

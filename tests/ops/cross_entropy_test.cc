@@ -196,7 +196,7 @@ TEST_P(CrossEntropyTest, LossAndGradient) {
 }
 
 // Rows of whole sequences and of parts of them: the sums of each are those of
-// its rows' losses, and whoever does not count adds nothing.
+// its rows' losses, and a row that does not count adds nothing.
 TEST_P(CrossEntropyTest, SumsOfSequences) {
   constexpr int64_t kColumns = 19;
   struct Case {

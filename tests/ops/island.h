@@ -1,4 +1,4 @@
-// A tensor whose surroundings show who reads or writes beyond it.
+// A tensor whose surroundings show which kernels read or write beyond it.
 #ifndef TROUPE_TESTS_OPS_ISLAND_H_
 #define TROUPE_TESTS_OPS_ISLAND_H_
 
@@ -11,8 +11,8 @@
 
 namespace troupe {
 
-// A tensor [batch, rows, columns] amid NaN, strided in batch and rows: who
-// reads beyond it spoils his results, who writes beyond it is found.
+// A tensor [batch, rows, columns] amid NaN, strided in batch and rows: a kernel
+// that reads beyond it spoils its results, one that writes beyond it is found.
 class Island {
  public:
   Island(Device& device, DType dtype, int64_t batch, int64_t rows,

@@ -145,7 +145,7 @@ TEST_P(MatMulTest, ManyBlocks) {
   }
 }
 
-// Of bf16, by a device with so many threads: c += a^T b in f32, then a^T b with
+// Of bf16, on the threads of the options: c += a^T b in f32, then a^T b with
 // a bias in bf16.
 std::vector<Values> ProductsOnThreads(const CpuDeviceOptions& options,
                                       const Sizes& s, const Values& a,

@@ -18,7 +18,7 @@ struct Rows {
 };
 using Cut = std::vector<Rows>;  // each position is in one of them
 
-// Piece r of so many that are as equal as can be.
+// Piece r of `pieces` that are as equal as can be.
 inline int64_t PieceBegin(int64_t length, int pieces, int r) {
   return length * r / pieces;
 }

@@ -6,10 +6,11 @@
 //   fault, there and then. Only its kernels and copies know where the bytes
 //   are, and they CHECK that every tensor is of this device.
 // * It is asynchronous. Each calling thread has a queue, which a thread of its
-//   own works off; whoever forgets a fence or a Synchronize reads old bytes.
+//   own works off; code that forgets a fence or a Synchronize reads old bytes.
 //   New memory is full of NaNs.
 //
-// * It can fail, as a GPU does: then nothing more runs, and all who wait for it
+// * It can fail, as a GPU does: then nothing more runs, and all that wait for
+// it
 //   hear why.
 //
 // The arithmetic is that of NewCpuDevice, to the bit.

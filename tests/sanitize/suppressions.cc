@@ -16,8 +16,8 @@ const char* __tsan_default_suppressions() {
       "race:gloo::transport::tcp::Pair::read\n"
       "race:gloo::transport::tcp::Pair::write\n"
       "race:gloo::transport::tcp::UnboundBuffer::handle\n"
-      // Who asks first makes a table of all messages; the others wait for that
-      // by a guard inside the library.
+      // The first thread to ask makes a table of all messages; the others wait
+      // for that by a guard inside the library.
       "race:base_internal::StrError\n"
       // What absl's mutexes know of their order is behind a lock that no mutex
       // is.

@@ -22,9 +22,9 @@ F* Next(const char* name) {
   return reinterpret_cast<F*>(dlsym(RTLD_NEXT, name));
 }
 
-// Around a call that lets go of a mutex or takes it. Who lets go asks, inside
-// absl, the conditions of those who wait: it still holds the mutex then, though
-// it has said already that it does not.
+// Around a call that lets go of a mutex or takes it. A thread that lets go
+// asks, inside absl, the conditions of those that wait: it still holds the
+// mutex then, though it has said already that it does not.
 class Told {
  public:
   explicit Told(void* mutex) : mutex_(mutex) {
@@ -168,8 +168,8 @@ void BlockingCounter::Wait() {
   next(this);
 }
 
-// Who asks HasBeenNotified, which is inline, loads the flag where the sanitizer
-// sees it; so it is the flag that gives.
+// A caller of HasBeenNotified, which is inline, loads the flag where the
+// sanitizer sees it; so it is the flag that gives.
 void Notification::Notify() {
   static auto* const next =
       Next<void(Notification*)>("_ZN4absl7debian312Notification6NotifyEv");

@@ -1,5 +1,5 @@
-// A token file of four tebibytes that takes no room: whoever reads all of it is
-// not done while a test runs.
+// A token file of four tebibytes that takes no room: code that reads all of it
+// is not done while a test runs.
 #ifndef TROUPE_TESTS_STORAGE_ENDLESS_TOKENS_H_
 #define TROUPE_TESTS_STORAGE_ENDLESS_TOKENS_H_
 

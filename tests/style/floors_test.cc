@@ -1,4 +1,4 @@
-// Who may include whom: docs/architecture.md, "Folders and floors".
+// Which folder may include which: docs/architecture.md, "Folders and floors".
 #include <map>
 #include <set>
 #include <string>

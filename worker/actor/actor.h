@@ -78,7 +78,7 @@ class Actor {
   }
 
   // Refuses new messages, deals with those that wait as `mode` says, and joins
-  // the thread. Senders who wait for room return. A second call does nothing.
+  // the thread. Senders that wait for room return. A second call does nothing.
   void Stop(StopMode mode) {
     if (!thread_.joinable()) return;
     CHECK(std::this_thread::get_id() != thread_id_)

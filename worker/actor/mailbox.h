@@ -1,5 +1,5 @@
-// The queue between an actor and those who talk to it. It has a bound, so that
-// a sender who is faster than the receiver waits instead of filling memory.
+// The queue between an actor and those that talk to it. It has a bound, so that
+// a sender that is faster than the receiver waits instead of filling memory.
 //
 //   Mailbox<Job> mailbox(/*capacity=*/16);
 //   RETURN_IF_ERROR(mailbox.Push(std::move(job), absl::Seconds(1)));   //
@@ -64,7 +64,7 @@ class Mailbox {
   }
 
   // Refuses messages from now on; those that are queued can still be popped.
-  // Wakes all who wait. May be called again.
+  // Wakes all that wait. May be called again.
   void Close() ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
     closed_ = true;

@@ -1,4 +1,4 @@
-// Threads have names, so that `top -H`, gdb and perf say who works.
+// Threads have names, so that `top -H`, gdb and perf say which one works.
 #ifndef TROUPE_WORKER_ACTOR_THREAD_NAME_H_
 #define TROUPE_WORKER_ACTOR_THREAD_NAME_H_
 

@@ -50,7 +50,7 @@ class ColdBench {
   // zero. Each takes the room of f32. REQUIRES that there is room.
   Tensor Take(std::initializer_list<int64_t> dims, DType dtype = DType::kF32);
 
-  // Seconds of op(args) with operands that `take` takes: so many of them, by
+  // Seconds of op(args) with operands that `take` takes: enough of them, by
   // turns, that each has left the caches when its turn comes again.
   template <typename Args>
   double ColdSeconds(const std::function<void(Device&, const Args&)>& op,

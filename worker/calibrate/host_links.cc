@@ -65,7 +65,7 @@ class Measurer {
     return {.data = &number, .elements = 1, .element = DType::kI64};
   }
 
-  // Seconds of so many exchanges, one after the other.
+  // Seconds of `times` exchanges, one after the other.
   absl::StatusOr<double> Exchange(int64_t bytes, int64_t times) {
     const int64_t begin = clock_.MonotonicNanos();
     for (int64_t i = 0; i < times; ++i) {

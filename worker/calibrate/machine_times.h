@@ -1,5 +1,5 @@
 // How the time of the machine's cores was spent, as the kernel counts it: by
-// this process, by all, and by the hypervisor, who may run other machines
+// this process, by all, and by the hypervisor, which may run other machines
 // meanwhile.
 //
 //   const MachineTimes start = ReadMachineTimes();
@@ -20,7 +20,7 @@ namespace troupe {
 struct MachineTimes {
   int cores = 0;    // 0: /proc/stat cannot be read
   double wall = 0;  // of one clock
-  double busy = 0;  // of the cores, whoever used them; not what was stolen
+  double busy = 0;  // of the cores, by any process; not what was stolen
   double stolen = 0;
   double own = 0;  // of this process, and its children that have ended
 };

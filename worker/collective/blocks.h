@@ -42,11 +42,11 @@ struct CommBlocks {
   int64_t ranged() const;   // elements of all ranges
 };
 
-// Ranges of so many elements, one after the other.
+// Ranges of these numbers of elements, one after the other.
 std::vector<ElementRange> RangesOfSizes(absl::Span<const int64_t> sizes);
 
-// Cuts so many elements for so many members by EvenPiece (proto/plan/layout.h),
-// counted in rows. REQUIRES that the elements are whole rows.
+// Cuts elements for members by EvenPiece (proto/plan/layout.h), counted in
+// rows. REQUIRES that the elements are whole rows.
 struct RowCut {
   int64_t elements = 0;
   int64_t row_elements = 1;

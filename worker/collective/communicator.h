@@ -151,7 +151,7 @@ struct ShiftBuffers {
 // One call of one thread at a time; Abort from any thread.
 class Communicator {
  public:
-  // Says nothing to the peers but that it goes: those who wait for it fail.
+  // Says nothing to the peers but that it goes: those that wait for it fail.
   virtual ~Communicator() = default;
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
@@ -199,8 +199,8 @@ class Communicator {
   absl::Status Barrier(const CommOptions& options);
 
   // Of all calls that are done now, `queue` being what the wait for their fence
-  // returned: OK, or the first error. It may take a while to find out whom to
-  // blame. Any thread.
+  // returned: OK, or the first error. It may take a while to find out which
+  // member to blame. Any thread.
   absl::Status Outcome(const absl::Status& queue);
 
   // Whether it is known, without a wait, that the group has failed: a member
@@ -214,7 +214,7 @@ class Communicator {
 
   // Makes the call in progress fail as Abort does, without a wait: for the
   // watch's thread. Where a backend's Abort may wait for peers and no call is
-  // in progress, it does nothing; who looks again finds the next call.
+  // in progress, it does nothing; a watch that looks again finds the next call.
   virtual void AbortCall(const absl::Status& why) { Abort(why); }
 
  protected:

@@ -16,8 +16,8 @@
 
 namespace troupe {
 
-// The host memory that they are staged through: so many bytes for the largest
-// operation, of a budget. Null: what the device gives, when it is needed.
+// The host memory that they are staged through: as many bytes as the largest
+// operation needs, of a budget. Null: what the device gives, when it is needed.
 struct StagingMemory {
   Arena* arena = nullptr;
   std::string line_item;

@@ -156,7 +156,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> CreateCommunicator(
   seat.device = nullptr;
   seat.watch = WatchOf(seat);
   LevelParts parts;
-  // The first, so that whoever does not come is missed here, by all.
+  // The first, so that a member that does not come is missed here, by all.
   ASSIGN_OR_RETURN(parts.flat, CreateCommunicator(carrier.backend(), seat));
   const std::vector<bool> used = UsedLevels(group);
   parts.levels.resize(group.levels_size());

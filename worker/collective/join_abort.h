@@ -1,5 +1,5 @@
-// Ends a rank's wait for its peers to join, from another thread: whoever waits
-// says how the wait is interrupted.
+// Ends a rank's wait for its peers to join, from another thread: the code that
+// waits says how the wait is interrupted.
 //
 //   const JoinAbort::Interrupt interrupt(
 //       seat.abort,
@@ -24,8 +24,8 @@ class JoinAbort {
  public:
   using Callback = std::function<void(const absl::Status& why)>;
 
-  // Interrupts whoever waits, now and from now on. `why` is an error; the first
-  // one stays.
+  // Interrupts all waits, now and from now on. `why` is an error; the first one
+  // stays.
   void Abort(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The reason, or OK.

@@ -32,7 +32,7 @@ class KeyValueStore {
   virtual absl::StatusOr<std::string> Get(absl::string_view key,
                                           absl::Duration timeout) = 0;
   // Sets the key unless it is set, and returns the value that it has. So of
-  // members that want the same key one wins, and all know who. `behind`:
+  // members that want the same key one wins, and all know which. `behind`:
   // another key, which must be set where this one is not; DataLoss where it is
   // not: the store has forgotten what was set.
   virtual absl::StatusOr<std::string> SetFirst(absl::string_view key,
@@ -42,7 +42,7 @@ class KeyValueStore {
   // for which this one will not.
   virtual absl::Status Erase(absl::string_view prefix);
   virtual void Forget(absl::string_view prefix) {}
-  // What the first caller made under this key, for all who ask for it through
+  // What the first caller made under this key, for all that ask for it through
   // this very object; the store keeps it as long as it lives. As here:
   // FailedPrecondition, a store whose members are not threads of one process.
   virtual absl::StatusOr<std::shared_ptr<void>> Share(

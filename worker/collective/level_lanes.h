@@ -1,6 +1,6 @@
-// Who executes the steps of an exchange over levels (levels.h): the calling
-// thread those of one level, a thread of its own those of each other level, so
-// that levels work at once.
+// The threads that execute the steps of an exchange over levels (levels.h): the
+// calling thread those of one level, a thread of its own those of each other
+// level, so that levels work at once.
 //
 //   RETURN_IF_ERROR(lanes.Run(OrderOf(way, pieces), execute, settle));
 //
@@ -40,7 +40,7 @@ struct LaneOrder {
   int64_t distance = 1;  // between the first steps of two pieces, in steps
 
   int lanes() const;
-  // Of so many elements those of the piece; none has more than piece 0.
+  // Of `elements` elements those of the piece; none has more than piece 0.
   Range RangeOf(int64_t piece, int64_t elements) const;
   // Calls visit(piece, step) for each of the lane, in its order, until it
   // returns false.

@@ -13,8 +13,8 @@
 
 namespace troupe {
 
-// Elements [begin, end) of blocks, so many at a time that those of `blocks`
-// blocks fit the memory (kLevelScratchBytes); at least one.
+// Elements [begin, end) of blocks, at a time as many as those of `blocks`
+// blocks that fit the memory (kLevelScratchBytes); at least one.
 int64_t ElementsAtATime(int64_t blocks, DType element);
 
 // By member, where its block lies when those that a step keeps together lie
@@ -25,7 +25,7 @@ using PackedOrder = std::vector<int64_t>;
 std::vector<PackedOrder> PackedOrdersOf(const Group& group,
                                         const Group::Way& way, int members);
 
-// Block `place` of those, each of so many elements.
+// Block `place` of those, each of `elements` elements.
 CommBuffer PackedBlock(const CommBuffer& packed, int64_t place,
                        int64_t elements);
 

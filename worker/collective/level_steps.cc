@@ -12,7 +12,7 @@
 namespace troupe {
 namespace {
 
-// What is left of an operation's time for the members to find out who is to
+// What is left of an operation's time for the members to find out which is to
 // blame, and how long they wait for one another where more is left.
 constexpr absl::Duration kInquest = absl::Seconds(2);
 constexpr absl::Duration kInquestMax = absl::Seconds(30);
@@ -115,7 +115,7 @@ absl::Status LevelSteps::Blamed(const absl::Status& failure,
   if (met.ok()) {
     return absl::IsDeadlineExceeded(failure) ? AllCameLate(call) : failure;
   }
-  // Who knows nothing of a broken connection need not come in time.
+  // A member that knows nothing of a broken connection need not come in time.
   if (absl::IsUnavailable(failure) && absl::IsDeadlineExceeded(met) &&
       !absl::StrContains(failure.message(), kEndedElsewhere)) {
     return failure;
@@ -132,7 +132,8 @@ absl::Status LevelSteps::Blamed(const absl::Status& failure,
   return blamed;
 }
 
-// The step blames who was still waiting for another member, who has come now.
+// The step blames a member that was still waiting for another, which has come
+// now.
 absl::Status LevelSteps::AllCameLate(const StepsCall& call) const {
   return absl::DeadlineExceededError(
       absl::StrCat("all members came, but some too late (rank ",
@@ -156,7 +157,7 @@ void LevelSteps::Abort(const absl::Status& why) {
     absl::MutexLock lock(&mutex_);
     aborted_ = why;
   }
-  // First that by which the others know whom to blame.
+  // First that by which the others know which to blame.
   flat_->Abort(why);
   for (const auto& level : levels_) {
     if (level != nullptr) level->Abort(why);

@@ -1,17 +1,17 @@
 // The communicators of a group that has levels (levels.h), and what executes
-// steps on those of the levels, finds out who is to blame for a failure, and
-// leaves no step waiting for ever.
+// steps on those of the levels, finds out which member is to blame for a
+// failure, and leaves no step waiting for ever.
 //
-// Failures. A rank waits for the members of one level, who may wait for others
-// on another: none of them need know who is to blame. So the watch looks
-// whether the flat communicator has seen a failure, and ends the wait; and a
-// rank of which a step failed, for whatever reason, asks all members to meet on
-// the flat one, from the lane that failed, while its other lanes wait as
-// members of other levels do. Who does not come is to blame, or who died, as
-// that one says. Where all come, the step's own error stays, unless it was out
-// of time: then nobody is to blame, as whom it misses may have waited for
-// another. Then all lanes end. The steps end a little before the deadline to
-// leave time for that.
+// Failures. A rank waits for the members of one level, which may wait for
+// others on another: none of them need know which is to blame. So the watch
+// looks whether the flat communicator has seen a failure, and ends the wait;
+// and a rank of which a step failed, for whatever reason, asks all members to
+// meet on the flat one, from the lane that failed, while its other lanes wait
+// as members of other levels do. A member that does not come is to blame, or
+// one that died, as the flat one says. Where all come, the step's own error
+// stays, unless it was out of time: then nobody is to blame, as the member that
+// it misses may have waited for another. Then all lanes end. The steps end a
+// little before the deadline to leave time for that.
 #ifndef TROUPE_WORKER_COLLECTIVE_LEVEL_STEPS_H_
 #define TROUPE_WORKER_COLLECTIVE_LEVEL_STEPS_H_
 

@@ -108,7 +108,8 @@ class LevelsCommunicator final : public Communicator {
     bool needed = true;
   };
 
-  // Who takes no part in a step has its view of the piece as the others have.
+  // A member that takes no part in a step has its view of the piece as the
+  // others have.
   static absl::Status ReduceStep(const PieceStep& at, ReduceOp op,
                                  bool takes_part, Reduced& piece) {
     Communicator& level = at.level;
@@ -145,8 +146,8 @@ class LevelsCommunicator final : public Communicator {
     if (way == nullptr) {
       return flat_->Reduce(data.whole, root, op, OptionsOf(call));
     }
-    // Up a tree all wait until the sum is there: whoever had done its part and
-    // gone on would be missed by those who look for the one to blame.
+    // Up a tree all wait until the sum is there: a member that had done its
+    // part and gone on would be missed by those that look for the one to blame.
     if (HasTree(*way)) return DoAllReduce(data, op, call);
     const CommBuffer& whole = data.whole;
     const LaneOrder order = OrderFor(*way, whole.elements, whole.element);

@@ -89,7 +89,7 @@ void Watch::Loop() {
       // What begins while all are looked at says so once more.
       soonest_ = absl::InfiniteFuture();
     }
-    // First what may hold up those who would be looked at.
+    // First what may hold up those that would be looked at.
     Watched::Cause before;
     {
       absl::MutexLock lock(&mutex_);

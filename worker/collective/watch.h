@@ -1,6 +1,6 @@
 // Looks after the operations of all communicators of a rank, from one thread,
 // whatever carries them. A wait for a peer that some backend cannot end by
-// itself, since its library knows neither deadlines nor who has died, is ended
+// itself, since its library knows neither deadlines nor dead peers, is ended
 // by this thread: every 20 ms, and when a deadline passes, it lets each backend
 // look around.
 //
@@ -41,7 +41,7 @@ class Watched {
   virtual absl::Time Look() = 0;
 
   // Why another one ended, an error; may take a while to find out. Any thread;
-  // outlives who gave it.
+  // outlives its giver.
   using Cause = std::function<absl::Status()>;
   // On the watch's thread, once another one has ended: what is on the device
   // ends, too. Does not wait. What waits on the host finds out by itself.

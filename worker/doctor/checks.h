@@ -11,7 +11,7 @@
 
 namespace troupe {
 
-// Of whom the checks ask.
+// The scheduler or worker that the checks are about.
 struct CheckSubject {
   int port = 0;                    // to listen on; 0: any
   std::string state_dir = ".";     // of a cluster

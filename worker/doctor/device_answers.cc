@@ -102,7 +102,7 @@ class DeviceAsker::Asker {
       return Fails(absl::StrCat("has started afresh for ",
                                 absl::FormatDuration(limit_)));
     }
-    // One who comes while another waits has the same answer.
+    // A caller that comes while another waits has the same answer.
     if (with_->asked == with_->answered) ++with_->asked;
     const auto has_answered = [this, question = with_->asked]()
                                   ABSL_SHARED_LOCKS_REQUIRED(with_->mutex) {

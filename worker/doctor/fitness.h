@@ -23,7 +23,8 @@ class Fitness {
 
   // What keeps a rank from running here, a line each, "nvme tier: ...". Empty:
   // nothing. A look that hangs is not joined by another: its thread is left
-  // behind, and who looks meanwhile waits for the same one. Thread-safe.
+  // behind, and a caller that looks meanwhile waits for the same one.
+  // Thread-safe.
   std::vector<std::string> Look();
 
  private:

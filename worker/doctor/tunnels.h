@@ -1,5 +1,5 @@
 // Whether what ranks on several hosts send each other can be kept from others.
-// Troupe proves who a rank is and encrypts nothing of its tensors
+// Troupe proves a rank's identity and encrypts nothing of its tensors
 // (docs/security.md); a tunnel between the hosts does.
 #ifndef TROUPE_WORKER_DOCTOR_TUNNELS_H_
 #define TROUPE_WORKER_DOCTOR_TUNNELS_H_

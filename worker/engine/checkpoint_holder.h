@@ -27,7 +27,7 @@ struct HolderOptions {
   std::string job_token;  // how those of all attempts begin
   std::string resume;     // from where it goes on; empty: from nothing
   bool ran_before =
-      false;  // an earlier attempt did: who holds it is superseded
+      false;  // an earlier attempt did: its holder is superseded
 };
 // "job gpt2 (job-7-3f2a9c1e5b7d8046-2), pid 17 on host7": what it says of itself
 // in a lock.

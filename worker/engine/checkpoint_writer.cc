@@ -120,7 +120,7 @@ absl::StatusOr<CheckpointEnd> CheckpointWriter::Commit(
   if (!record.ok()) return Unwritten(attempt, record.status());
   record->set_seconds((clock_.MonotonicNanos() - begin_ns) * 1e-9);
   RETURN_IF_ERROR(listener_.OnCommitted(*record));
-  // Whoever has not heard of it goes on from one that may be removed now.
+  // A rank that has not heard of it goes on from one that may be removed now.
   ASSIGN_OR_RETURN(const CheckpointEnd end, listener_.AwaitEnd(attempt.step));
   if (end.stored) {
     RETURN_IF_ERROR(RemoveOld(attempt.step, record->path()));

@@ -55,11 +55,11 @@ class CheckpointWriter {
                    const Clock& clock, RankListener& listener);
 
   // Returns when the checkpoint is committed, and known to be, or given up.
-  // Until then older ones keep their names, for whoever goes on from them; then
-  // they lose those, and are removed while the rank goes on: the next Write
-  // waits for that. Where it is known and not stored, older ones of this job
-  // stay until one is. What was written of one that is given up stays, to be
-  // written again or discarded. An error where the run is aborted, or the
+  // Until then older ones keep their names, for attempts that go on from them;
+  // then they lose those, and are removed while the rank goes on: the next
+  // Write waits for that. Where it is known and not stored, older ones of this
+  // job stay until one is. What was written of one that is given up stays, to
+  // be written again or discarded. An error where the run is aborted, or the
   // directory another's by now, or the shards of the ranks do not make up the
   // tensors, or anything else than the storage failed (storage_error.h). Where
   // checkpoints that this run overwrites keep their names, that is a notice,

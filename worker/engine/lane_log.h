@@ -1,4 +1,4 @@
-// What each lane of a run does, for those who ask how far a rank has come: the
+// What each lane of a run does, for those that ask how far a rank has come: the
 // executor notes when instructions start, are issued to a device and end, and
 // the log says what is in progress and what waits for what.
 //

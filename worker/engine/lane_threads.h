@@ -78,7 +78,7 @@ class LaneThreads {
   const Handlers handlers_;
   absl::Mutex mutex_;
   int starting_ ABSL_GUARDED_BY(mutex_) = 0;  // that are not prepared
-  // By lane. Those who wait for the ends of a device lane's instructions
+  // By lane. Those that wait for the ends of a device lane's instructions
   // outlive the lanes, which send them those.
   std::map<int, std::unique_ptr<LaneActor>> waiters_;
   std::map<int, std::unique_ptr<LaneActor>> lanes_;

@@ -24,8 +24,8 @@ struct WrittenShard {
 
 // What became of a checkpoint.
 struct CheckpointEnd {
-  // It is there, and the scheduler has that on its disk: else whoever goes on
-  // from what is may not find it, and older ones must stay.
+  // It is there, and the scheduler has that on its disk: else an attempt that
+  // goes on from what is there may not find it, and older ones must stay.
   bool stored = false;
   // Not empty: it could not be written, and why. All ranks have stopped writing
   // it.

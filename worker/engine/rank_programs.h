@@ -14,7 +14,7 @@ struct RankPrograms {
   const Program* fill = nullptr;        // null: the pipeline drains
   const Program* report = nullptr;      // null where report_lag is 0
   const Program* keep = nullptr;        // null: nobody recovers from copies
-  // A step sums the scalars of the step so many before its own.
+  // A step sums the scalars of the step this number before its own.
   int report_lag = 0;
   // It finds out whether any rank was asked to stop or to save, not this one
   // alone.

@@ -1,6 +1,6 @@
-// What writing a checkpoint comes to, for whoever does it: a rank that trains
-// (checkpoint_writer.h), or one that has ended and keeps copies of states
-// (save_copies.h).
+// What writing a checkpoint comes to, for the rank that does it: one that
+// trains (checkpoint_writer.h), or one that has ended and keeps copies of
+// states (save_copies.h).
 #ifndef TROUPE_WORKER_ENGINE_RANK_SHARD_H_
 #define TROUPE_WORKER_ENGINE_RANK_SHARD_H_
 

@@ -1,6 +1,6 @@
 // How a rank goes on where an earlier attempt of its job was: from copies of
-// the ranks' states, which their memory still has (proto/plan/copies.h). Those
-// who are new in it get theirs from who holds it.
+// the ranks' states, which their memory still has (proto/plan/copies.h). Ranks
+// that are new in it get theirs from the holders.
 #ifndef TROUPE_WORKER_ENGINE_RECOVER_H_
 #define TROUPE_WORKER_ENGINE_RECOVER_H_
 

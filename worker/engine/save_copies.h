@@ -1,5 +1,5 @@
 // Copies of ranks' states (proto/plan/copies.h) as a checkpoint, from which a
-// plan for other workers goes on: written by those who keep them, when the
+// plan for other workers goes on: written by those that keep them, when the
 // ranks have ended, each state as its own rank would have saved it.
 #ifndef TROUPE_WORKER_ENGINE_SAVE_COPIES_H_
 #define TROUPE_WORKER_ENGINE_SAVE_COPIES_H_

@@ -12,8 +12,8 @@
 //   } while (!begins);
 //
 // A rank sets a key in each round and gets two; rank 0 gets one of each. The
-// waits have no deadline of their own: what ranks read may take long, and who
-// gives up is for those to say who see it (the store is aborted then).
+// waits have no deadline of their own: what ranks read may take long, and those
+// that see a rank give up say so (the store is aborted then).
 #ifndef TROUPE_WORKER_ENGINE_START_AGREEMENT_H_
 #define TROUPE_WORKER_ENGINE_START_AGREEMENT_H_
 

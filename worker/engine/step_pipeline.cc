@@ -41,7 +41,7 @@ absl::Status StepPipeline::Start(const StepContext& context,
                  .checkpoint_stall_seconds = options.checkpoint_stall_seconds},
       .traced = options.traced,
       .begin_ns = clock_.MonotonicNanos()};
-  // Who moves between tiers is told how long, each step.
+  // Each step reports how long moves between tiers took.
   if (step.traced || MovesBetweenTiers(*programs_.step)) {
     step.report.timeline.emplace().set_rank(state_.rank());
   }

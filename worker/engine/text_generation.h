@@ -50,8 +50,7 @@ struct TextRequest {
 // model's vocabulary cannot hold, or a config.json whose eos_token_id is none.
 // FailedPrecondition: a prompt in text where
 // there is no tokenizer, or another checkpoint than the one that is meant. And
-// those of the peers, who are null where the plan is
-// for one rank.
+// those of the peers, which are null where the plan is for one rank.
 absl::Status ContinueText(const TextRequest& request, Device& device,
                           const TierArenas& arenas, const TextSink& sink,
                           TextRanks* peers = nullptr);

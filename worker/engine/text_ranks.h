@@ -33,7 +33,7 @@ struct TextRanksOptions {
   JoinAbort& abort;  // ends the wait for the others to join
   std::string host;  // where they reach this one
   absl::Duration join_timeout = absl::Minutes(1);
-  // Of all to have their weights. The scheduler, who hears how each gets on,
+  // Of all to have their weights. The scheduler, which hears how each gets on,
   // ends this wait where one does not.
   absl::Duration meet_timeout = absl::Hours(24);
   absl::Duration timeout;  // of everything after that
@@ -66,7 +66,7 @@ class TextRanks final : public DecodingPeers {
   absl::Status Connect();
   // Of all that was moved, `queue` being what the wait for it has returned.
   absl::Status Outcome(const absl::Status& queue);
-  // The rank that is so many places further on the pipeline.
+  // The rank that is `places` places further on the pipeline.
   int Neighbour(int places) const;
 
   const TextRanksOptions options_;

@@ -69,8 +69,8 @@ absl::Status TrainLoop::Run() {
   // What is under way after an error ends as it can: other ranks may need it.
   steps_.reset();
   const absl::Status written = checkpoints_.End();
-  // Whoever asked to stop may count on what was to be saved, unless they asked
-  // once more, to stop without it.
+  // A client that asked to stop may count on what was to be saved, unless it
+  // asked once more, to stop without it.
   if (status.ok() || (absl::IsCancelled(status) && !written.ok())) {
     status = written;
     if (!written.ok()) stopped_ = false;
@@ -244,8 +244,8 @@ absl::Status TrainLoop::EndStepBefore() {
 
 absl::Status TrainLoop::EndStep(const StepContext& context) {
   const int64_t step = context.step;
-  // The first one is not left: kernels are loaded in it, and whoever does that
-  // counts on having the device to itself (docs/gpu.md, "The first step").
+  // The first one is not left: kernels are loaded in it, and loading counts on
+  // having the device to itself (docs/gpu.md, "The first step").
   absl::optional<PendingReport> report;
   if (!reads_late_ || step == state_->first_step) {
     ASSIGN_OR_RETURN(report, steps_->Await());

@@ -4,7 +4,7 @@
 // "Programs"); of a job that evaluates, VALIDATE for each step. All steps that
 // are done are reported before a checkpoint is written and at the end. Where
 // the job is to survive the loss of a worker, KEEP copies the state at the
-// start and every so many steps, and a later attempt of the job goes on from
+// start and at intervals of steps, and a later attempt of the job goes on from
 // that. This file says what is due when; the rest is in others:
 //
 //   step_pipeline.h     steps that overlap, and are summed and reported late
@@ -63,7 +63,7 @@ struct TrainLoopOptions {
   int64_t trace_every = 0;       // steps whose timeline is reported; 0: none
   std::string checkpoint_token;  // checkpoint_writer.h
   // An earlier attempt ran: what lies where checkpoints go is the job's own,
-  // and whoever holds that place by a token that begins so is not alive to it.
+  // and a holder of that place by a token that begins so is not alive to it.
   bool ran_before = false;
   std::string job_token;
   std::string run_id;        // JobStatus.run_id
@@ -168,7 +168,7 @@ class TrainLoop {
   // Nothing where there is none, or another rank has it.
   absl::StatusOr<absl::optional<TextSample>> WriteSample();
   bool KeepsAfter(int64_t step) const;
-  // Copies the state, as it is after so many steps and samples.
+  // Copies the state, as it is after `step` steps and `samples` samples.
   absl::Status Keep(int64_t step, int64_t samples);
   bool DataUnchecked() const {
     return data_check_ != nullptr && !data_check_->holds();

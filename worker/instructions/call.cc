@@ -16,8 +16,8 @@
 namespace troupe {
 namespace {
 
-// Islands take at most so many times as long as predicted for what they train
-// by themselves.
+// Islands take at most this number of times as long as predicted for what they
+// train by themselves.
 constexpr double kDriftMost = 2;
 
 // Whether islands meet in it, wherever they are in a round: to exchange, to

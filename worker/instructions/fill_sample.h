@@ -27,7 +27,7 @@ using FillSample = void (*)(const TokenSample& sample, int ahead, void* to);
 // FailedPrecondition where this worker has no row for the source.
 absl::StatusOr<FillSample> FindFillSample(absl::string_view source);
 
-// Copies what a rank has of one sample, of elements of so many bytes, one
+// Copies what a rank has of one sample, of elements of element_bytes, one
 // behind the other: the box of `whole`, in which runs of a dim follow each
 // other.
 void CopyPiece(const LoadedPiece& piece, int64_t element_bytes,

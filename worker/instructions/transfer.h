@@ -1,6 +1,6 @@
-// What SEND and RECV have in common: which memory moves, and between whom. It
-// is ACTIVATION(u, m), or GRADIENT(u, m) where the instruction says so, of the
-// last unit u of the stage that comes first (docs/plan.md).
+// What SEND and RECV have in common: which memory moves, between which ranks.
+// It is ACTIVATION(u, m), or GRADIENT(u, m) where the instruction says so, of
+// the last unit u of the stage that comes first (docs/plan.md).
 #ifndef TROUPE_WORKER_INSTRUCTIONS_TRANSFER_H_
 #define TROUPE_WORKER_INSTRUCTIONS_TRANSFER_H_
 

@@ -78,7 +78,7 @@ class SequenceSums {
 
 constexpr int64_t kParts = 3;
 
-// Of all ranks, so many rows each.
+// Of all ranks, `rows` rows each.
 Tensor PartsOfAll(const Tensor& parts, int64_t rows) {
   if (parts.raw() == nullptr) return parts;
   return parts.View({parts.elements() / (rows * kParts), rows, kParts});

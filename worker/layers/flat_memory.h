@@ -17,7 +17,7 @@ class FlatMemory {
   // All of it.
   FlatMemory(void* all) : all_(static_cast<char*>(all)) {}  // NOLINT: implicit
 
-  // These elements, each of so many bytes, too.
+  // These elements, each of `width` bytes, too.
   void Add(const Range& elements, void* memory, int64_t width) {
     char* const begin = static_cast<char*>(memory);
     if (!pieces_.empty()) {

@@ -31,7 +31,8 @@ struct DecodingCall {
   int64_t cache_positions = 0;  // that it was made for
 };
 
-// Who calls: values that are made again, or brought back, lie elsewhere then.
+// The pass that calls: values that are made again, or brought back, lie
+// elsewhere then.
 enum class UnitPass { kForward, kRecompute, kBackward };
 
 // What all layers of a unit are called with. Wrong pointers are our bugs.
@@ -67,7 +68,7 @@ class Layer {
   // Adds to the gradients of its parameters.
   virtual void BackwardWeight(const LayerCall& call) const {}
 
-  // Of what decoding keeps from one call to the next, for a text of so many
+  // Of what decoding keeps from one call to the next, for a text of `positions`
   // positions.
   virtual int64_t CacheBytes(int64_t positions) const { return 0; }
 };

@@ -22,7 +22,7 @@ class ParameterPlace {
   ParameterPlace(const Parameter& parameter, bool tied);
 
   bool exists() const { return dims_[0] > 0; }
-  int64_t dim(int index) const { return dims_[index]; }  // 0: not so many
+  int64_t dim(int index) const { return dims_[index]; }  // 0: fewer dims
   int64_t rows() const { return dims_[0]; }
   int64_t columns() const { return dims_[1]; }  // 0: a vector
 

@@ -19,7 +19,7 @@ struct MetricsStart {
   int64_t first_step = 1;  // of this attempt; rows of it and later are void
   // An earlier attempt of the job ran: what lies there is the job's own.
   bool ran_before = false;
-  std::string holder = "";  // who writes, for others' messages
+  std::string holder = "";  // the one that writes, for others' messages
   // In the line of a holder that is superseded: an earlier attempt of the job.
   std::string supersedes = "";
 };

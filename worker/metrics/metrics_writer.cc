@@ -30,7 +30,7 @@ struct MetricsWriter::State {
         file(std::move(of)),
         notice(with.notice) {}
 
-  // Without `mutex`: whoever is told may be slow to take it.
+  // Without `mutex`: the receiver may be slow to take it.
   void Say(const std::string& text) ABSL_LOCKS_EXCLUDED(mutex, notice_mutex) {
     absl::MutexLock lock(&notice_mutex);
     if (notice != nullptr) notice(text);

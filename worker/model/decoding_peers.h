@@ -1,7 +1,7 @@
 // The other ranks of a model that is cut over several, as a rank sees them that
 // decodes with its part: what it does together with them, and nothing of how.
 // All call the same, in the same order. Buffers lie on the rank's device.
-// Errors are of those who carry it out; after one, nothing more can be done
+// Errors are of those that carry it out; after one, nothing more can be done
 // together.
 #ifndef TROUPE_WORKER_MODEL_DECODING_PEERS_H_
 #define TROUPE_WORKER_MODEL_DECODING_PEERS_H_

@@ -31,8 +31,8 @@ void InitializeParameters(Device& device, const Unit& unit,
 void DrawElements(Device& device, const Parameter& parameter, uint64_t seed,
                   const Range& elements, float* weights);
 
-// So many parameters of a narrower type: f32 weights, each rounded to the
-// nearest, as the optimizer rounds them.
+// Parameters of a narrower type: f32 weights, each rounded to the nearest, as
+// the optimizer rounds them.
 struct RoundedParameters {
   void* weights = nullptr;     // f32
   void* parameters = nullptr;  // written

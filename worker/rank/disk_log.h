@@ -1,6 +1,6 @@
-// What a rank's disk does for it now, for those who ask how far the rank has
-// come: whoever reads or writes for long says so, and tells of the bytes as the
-// disk gives or takes them. An abort cuts it short.
+// What a rank's disk does for it now, for those that ask how far the rank has
+// come: code that reads or writes for long says so, and tells of the bytes as
+// the disk gives or takes them. An abort cuts it short.
 //
 //   const DiskLog::Entry entry(disk.log, {.writes = true, .bytes = n});
 //   RETURN_IF_ERROR(WriteShardFile(disk.io, ..., entry.moved()));

@@ -29,7 +29,7 @@
 
 namespace troupe {
 
-// For whom memory is, as the spill file says.
+// The owner of memory, as the spill file says.
 struct MemoryOwner {
   std::string job;
   int rank = 0;

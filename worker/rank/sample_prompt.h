@@ -20,8 +20,8 @@ struct SamplePrompt {
 
 // InvalidArgument "data.sample...": the token files do not say their tokenizer,
 // or it is not there; the prompt has no tokens, has some that the model's
-// vocabulary lacks, or has so many that with data.sample.tokens they are more
-// than the model sees. Errors of the disk. REQUIRES a resolved job with
+// vocabulary lacks, or its tokens and data.sample.tokens together are more than
+// the model sees. Errors of the disk. REQUIRES a resolved job with
 // data.sample.
 absl::StatusOr<SamplePrompt> SamplePromptOf(const JobSpec& job,
                                             const SampleReader& data);

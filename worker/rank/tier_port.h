@@ -68,7 +68,7 @@ class TierPort {
   absl::StatusOr<SpillQueue*> Queue();
   absl::StatusOr<SpillWindow*> Window();
   // Tells the engine of the memory that moves come from and go to, which locks
-  // that: not for those who only set and save.
+  // that: not for those that only set and save.
   void KnowMemory();
   absl::Status ZeroNvme(uint64_t begin, uint64_t end);
   absl::Status CopyWithinNvme(const TierAddress& from, const TierAddress& to,

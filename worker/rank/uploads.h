@@ -7,8 +7,8 @@
 //   RETURN_IF_ERROR(uploads->Copy(to, tokens.data(), bytes));
 //
 // There are a few blocks, made at the start, as asking a GPU's driver for
-// memory may wait for all that the GPU does. Who is further ahead than that
-// waits for the oldest copy.
+// memory may wait for all that the GPU does. A caller that is further ahead
+// than that waits for the oldest copy.
 #ifndef TROUPE_WORKER_RANK_UPLOADS_H_
 #define TROUPE_WORKER_RANK_UPLOADS_H_
 
@@ -30,7 +30,7 @@ class Uploads {
   // How many copies may be under way.
   static constexpr int kBlocks = 4;
 
-  // For copies of up to so many bytes. Borrows the device. A device that is not
+  // For copies of up to `bytes` bytes. Borrows the device. A device that is not
   // asynchronous needs no blocks. ResourceExhausted where there is no memory.
   static absl::StatusOr<std::unique_ptr<Uploads>> Create(Device& device,
                                                          size_t bytes);

@@ -16,7 +16,7 @@ absl::Status InWindows(
     int64_t elements,
     absl::FunctionRef<absl::Status(int64_t begin, int64_t count)> each);
 
-// Memory for a window of so many elements of f32, in bytes.
+// Memory for a window of `elements` elements of f32, in bytes.
 std::vector<char> WindowOf(int64_t elements);
 
 }  // namespace troupe

@@ -22,8 +22,8 @@ class CopiesSaver {
   CopiesSaver(const SaveCopies& request, const KeptMemory& kept,
               const RankResources& resources, SendToScheduler send);
   // Cuts it short, waits until it has answered, and gives up what was written,
-  // by all: either that is gone, or whoever commits it meanwhile has it whole,
-  // under another name.
+  // by all: either that is gone, or a worker that commits it meanwhile has it
+  // whole, under another name.
   ~CopiesSaver();
 
   // What was written is committed by the next request: it stays. REQUIRES that
@@ -31,7 +31,7 @@ class CopiesSaver {
   void Keep() { gives_up_ = false; }
   // The session is over in which it was asked. Another worker may be committing
   // what this one has written and said: that stays for it. Where nobody does,
-  // who next looks after the directory removes it.
+  // the next process that looks after the directory removes it.
   void KeepWhatIsSaid() {
     if (said_) gives_up_ = false;
   }

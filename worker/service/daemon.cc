@@ -243,7 +243,7 @@ absl::Status WorkerDaemon::Serve(Session& session) {
   ends.Notify();
   if (fitness.joinable()) fitness.join();
   if (held_.outbox != nullptr) held_.outbox->Detach();
-  // Whoever waited for these is gone with the session.
+  // The clients that waited for these are gone with the session.
   ReplaceText(nullptr);
   measuring_.reset();
   job_reader_.reset();
@@ -478,7 +478,7 @@ void WorkerDaemon::SaveFirst(const std::string& reason) {
                             absl::FormatDuration(options_.leaving_answer_max)));
     return;
   }
-  // The scheduler, who hears how the disks of all ranks get on, ends the
+  // The scheduler, which hears how the disks of all ranks get on, ends the
   // session where they do not.
   mutex_.Await(absl::Condition(&ended));
 }

@@ -3,8 +3,8 @@
 // it has to say is kept (outbox.h), and the next scheduler takes it back or
 // tells it to end. Without one it trains to its end, and its last words wait as
 // long as the process lives: an idle worker has nothing better to do, and they
-// are all that it holds by then. Texts end with their session, for whoever
-// waited for them is gone with the scheduler.
+// are all that it holds by then. Texts end with their session, as the clients
+// that waited for them are gone with the scheduler.
 //
 // The worker ends when it is told to, when the scheduler refuses it while it
 // holds no rank, or when its device is of no use any more. One that holds a
@@ -52,7 +52,7 @@ struct WorkerDaemonOptions {
   // not ask when it registers, for that may take seconds in which it is awaited
   // (proto/come_back.h), but when it is free again. Null: nothing.
   std::function<std::vector<std::string>()> unfit = nullptr;
-  // How the device starts afresh after a rank or a text, while nobody whom
+  // How the device starts afresh after a rank or a text, while none that
   // `unfit` asks is in it (doctor/device_answers.h). Null: by itself.
   std::function<absl::Status()> start_afresh = nullptr;
   // Between two looks of one that has registered as unfit, which gets no rank,
@@ -88,7 +88,7 @@ class WorkerDaemon {
   // Ends what runs, says goodbye, and makes Run return, within about a second;
   // but a job that has somewhere to be saved is saved first, be it from the
   // copies that this worker keeps, which may take as long as a step and a
-  // checkpoint do; not where the scheduler, without whom
+  // checkpoint do; not where the scheduler, without which
   // nothing is saved, does not answer. Thread-safe; may be called before Run.
   void Stop(const std::string& reason);
 

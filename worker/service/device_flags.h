@@ -1,4 +1,4 @@
-// The flags that say what of its machine a worker has, which those who only
+// The flags that say what of its machine a worker has, which those that only
 // measure it take, too.
 #ifndef TROUPE_WORKER_SERVICE_DEVICE_FLAGS_H_
 #define TROUPE_WORKER_SERVICE_DEVICE_FLAGS_H_

@@ -1,7 +1,7 @@
 // The paths that come to a worker from outside, each held to its roots
 // (storage/disk/roots.h) before anything is done with them: a job's, in its
-// plan, and a checkpoint's, in a request. Whoever adds a path to the job file
-// adds it here.
+// plan, and a checkpoint's, in a request. A path that is added to the job file
+// must be added here.
 #ifndef TROUPE_WORKER_SERVICE_JOB_PATHS_H_
 #define TROUPE_WORKER_SERVICE_JOB_PATHS_H_
 

@@ -72,9 +72,9 @@ class Outbox {
 
   // The rank's last words are with the scheduler, or it has no use for them.
   bool done() const;
-  // Nothing is kept or sent any more; whoever waits in Send returns. For what
-  // the scheduler has forgotten (dropping: Send says OK), and for the end of
-  // the worker (Send says why).
+  // Nothing is kept or sent any more; a thread that waits in Send returns. For
+  // what the scheduler has forgotten (dropping: Send says OK), and for the end
+  // of the worker (Send says why).
   void Forget();
   void Close(const absl::Status& why);
 

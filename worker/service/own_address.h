@@ -12,7 +12,7 @@
 namespace troupe {
 
 // `address`: of IPv4 or IPv6, or a name, of whose addresses one that this host
-// has will do, as for whoever listens there (collective/gloo). InvalidArgument
+// has will do, as for a listener there (collective/gloo). InvalidArgument
 // begins with "--address: " and says what the name is and which addresses this
 // host has; Unavailable: the name could not be looked up now.
 absl::Status CheckOwnAddress(const std::string& address);

@@ -356,7 +356,7 @@ int64_t RankRunner::WriteNumber() const {
   return write_.number;
 }
 
-// As long as the disks of the others get on; the scheduler, who hears whether
+// As long as the disks of the others get on; the scheduler, which hears whether
 // they do, ends the wait where they do not.
 absl::StatusOr<absl::optional<std::vector<ShardRecord>>>
 RankRunner::AwaitShards(int64_t step) {

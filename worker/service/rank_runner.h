@@ -42,7 +42,7 @@ struct RankRunnerOptions {
   std::function<void()> begins = nullptr;
   // How long a rank that was asked to stop, without a checkpoint, may go on to
   // the step after which all do: the next one, or on a GPU the third. Then it
-  // is aborted, and loses only what nobody asked to keep.
+  // is aborted, and loses only work that it was not asked to keep.
   absl::Duration stop_grace = absl::Seconds(1);
   SavePauses save_pauses;  // worker/engine/checkpoint_saver.h
 };

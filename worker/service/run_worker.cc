@@ -53,7 +53,7 @@ absl::Status Serve(const WorkerOptions& flags, SignalWatch& signals) {
   LogReach(options, *roots);
   if (options.trust.insecure > 0) {
     LogWarning(
-        "INSECURE: this worker does what whoever answers at its "
+        "INSECURE: this worker does what any program that answers at its "
         "scheduler's address says (--insecure)");
   }
   const CertificateWatch certificate(options.trust, PeerRole::kWorker);

@@ -1,6 +1,6 @@
 // The scheduler's key-value store as the ranks of one attempt see it: keys go
 // out as StoreSet and StoreGet, values come back as StoreValue messages, which
-// whoever reads the session hands to OnValue.
+// the reader of the session hands to OnValue.
 #ifndef TROUPE_WORKER_SERVICE_SCHEDULER_STORE_H_
 #define TROUPE_WORKER_SERVICE_SCHEDULER_STORE_H_
 

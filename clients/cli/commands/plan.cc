@@ -37,7 +37,7 @@ class PlanCommand final : public Command {
     flags.Required("FILE", file_, "The job file (YAML)");
     flags.Integer("--workers", workers_, {1, kRanksMax},
                   {.value = "N",
-                   .text = "Plan for so many workers like this machine "
+                   .text = "Plan for N workers like this machine "
                            "[as many as the job has ranks]"});
     flags.Texts("--set", overrides_,
                 {.value = "PATH=VALUE",

@@ -39,8 +39,8 @@ class Up final : public Command {
                          "nowhere else (may be given several times)"});
     flags.Switch("--gpus", gpus_, "A GPU for each worker, cuda:0 on");
     flags.Switch("--insecure", insecure_,
-                 "No certificates, no TLS: whoever can run a program on this "
-                 "machine may do everything");
+                 "No certificates, no TLS: anyone who can run a program on "
+                 "this machine may do everything");
     flags.Switch("--foreground", foreground_,
                  "Stay; Ctrl-C brings the cluster down");
   }

@@ -1,6 +1,6 @@
 // DIR/pids.json: which processes of which host a local cluster consists of, so
 // that `down` ends those and no others. It names each from its start until it
-// has ended, whoever starts and ends others of them at the same time:
+// has ended, whatever starts and ends others of them at the same time:
 //
 //   {"host": "ada", "boot": "1a2b-...", "pids": 4026531836, "members": [
 //     {"name": "scheduler", "pid": 7, "start_ticks": 123},

@@ -3,7 +3,7 @@
 //
 //   DIR/endpoints.json   where the scheduler listens (it writes this itself)
 //   DIR/pids.json        which processes belong to the cluster
-//   DIR/up.lock          held while one is started: by whom
+//   DIR/up.lock          held while one is started, by its process
 //   DIR/logs/*.log       what they say
 //   DIR/trust/           how they know each other (trust/cluster_trust.h)
 //   DIR/...              the scheduler's state

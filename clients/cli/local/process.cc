@@ -125,7 +125,7 @@ class Ending {
     DropEnded();
   }
 
-  // To those that are left. Who may not be signalled is not waited for.
+  // To those that are left. One that may not be signalled is not waited for.
   void Signal(int signal) {
     std::vector<ProcessId> reached;
     for (const ProcessId& process : left_) {

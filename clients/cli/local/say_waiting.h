@@ -11,7 +11,7 @@
 
 namespace troupe {
 
-// Borrows `out`. `way_out`: what one does who will not wait.
+// Borrows `out`. `way_out`: what a user does who will not wait.
 WaitNews SayWaiting(std::ostream& out, const std::string& way_out);
 
 }  // namespace troupe

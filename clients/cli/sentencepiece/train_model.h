@@ -20,7 +20,7 @@ struct TrainedModel {
   std::string bytes;
   std::string error;  // set: what the library says, and what to do
 };
-// Fails where the text does not hold so many pieces.
+// Fails where the text does not hold that number of pieces.
 TrainedModel TrainModel(std::string_view text,
                         const TrainModelOptions& options);
 

@@ -8,8 +8,9 @@
 
 namespace troupe {
 
-// Who has which, over how many ranks ZeRO partitions them and the rest of their
-// layers, which load the prediction counts, and what the worst routing takes.
+// Which rank has which, over how many ranks ZeRO partitions them and the rest
+// of their layers, which load the prediction counts, and what the worst routing
+// takes.
 // Each line ends with a newline; those behind the first begin with `indent`.
 // Empty where each rank has all experts of its layers.
 std::string ExpertsText(const Plan& plan, const std::string& indent);

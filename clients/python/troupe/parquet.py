@@ -98,7 +98,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     except TroupeError as error:
         print(error, file=sys.stderr)
         return 1
-    except BrokenPipeError:  # who reads has had enough
+    except BrokenPipeError:  # the reader has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     return 0

@@ -68,7 +68,7 @@ class VerifiedScheduler:
 def verify_scheduler(
     address: str, certificates: Path, seconds: float
 ) -> VerifiedScheduler:
-    """Connects to HOST:PORT, verifies who answers, and hangs up.
+    """Connects to HOST:PORT, verifies the peer that answers, and hangs up.
 
     Raises Unavailable where nobody answers, NotTrusted where a file of
     `certificates` is of no use, where what answers is no scheduler of the

@@ -65,7 +65,7 @@ struct Number<uint32_t> {
 };
 template <typename T>
 using Factor = typename Number<Element<T>>::Type;
-// So many elements hold n numbers.
+// How many elements hold n numbers.
 template <typename T>
 constexpr int64_t Elements(int64_t n) {
   return (n + Contracted<T>::kWidth - 1) / Contracted<T>::kWidth;

@@ -55,7 +55,7 @@ void WeighColumns(const RawAttention<T>& a, const T* v, const float* p,
 template <typename T>
 void Weigh(const RawAttention<T>& a, const T* v, const float* p, int64_t keys,
            float scale, T* o) {
-  constexpr int kVecs = 4;  // so many sums hide the latency of adding
+  constexpr int kVecs = 4;  // sums enough to hide the latency of adding
   int i = 0;
   for (; i + kVecs * kLanes <= a.value_dim; i += kVecs * kLanes) {
     WeighColumns<kVecs>(a, v + i, p, keys, scale, o + i, Full{});

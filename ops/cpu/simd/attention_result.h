@@ -9,7 +9,7 @@
 namespace troupe {
 namespace TROUPE_SIMD {
 
-// The result of the neighbouring head that begins so many columns further on.
+// The result of the neighbouring head that begins `column` columns further on.
 template <typename T>
 inline RawResult<T> AtColumn(RawResult<T> result, int64_t column) {
   if (result.rounded) result.rounded += column;

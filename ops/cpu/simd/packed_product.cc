@@ -118,8 +118,8 @@ void Pack(const RawPack<T>& args) {
 
 constexpr int kColumns = kTileVecs * kLanes;
 
-// So many rows of a stay in the cache nearest to the core but one while all of
-// b passes by them.
+// How many strips of rows of a stay in the cache nearest to the core but one
+// while all of b passes by them.
 constexpr int64_t kStripsAtOnce = 16;
 
 template <bool accumulate>

@@ -34,7 +34,7 @@ struct ExpertsSection {
   bool renormalise = false;
   bool sigmoid = false;  // scores; else softmax
   double scale = 1;      // of gates
-  // Neighbouring experts are so many blocks, of which the best are looked at.
+  // Blocks of neighbouring experts, and how many of them, the best, are used.
   int groups = 1;
   int groups_used = 1;
   // The model itself has a bias in the choice, whatever keeps the load even.

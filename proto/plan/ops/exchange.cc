@@ -73,8 +73,8 @@ OpRules ExchangeRules(const OpView& op) {
 }
 
 // RETURN: an exchange that moves nothing forward, and in backward not
-// gradients: x was sent on, not kept, and is sent back by who has it as y, to
-// be read by backward passes.
+// gradients: x was sent on, not kept, and is sent back by the rank that has it
+// as y, to be read by backward passes.
 //
 //   inputs   x
 //            y

@@ -12,7 +12,7 @@ namespace troupe {
 // A token or a choice: sorted, with its row, twice; and the sort.
 inline constexpr int64_t kGpuSortBytes = 20;
 
-// A sum over rows, of so many columns: partial sums in f32.
+// A sum over rows, of this number of columns: partial sums in f32.
 int64_t GpuSumOfRowsBytes(int64_t columns);
 
 // Of a LINEAR or PRODUCT, x times weights that make y. With a bias, a product

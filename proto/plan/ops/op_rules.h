@@ -152,7 +152,7 @@ bool TrainsByOwnGradients(const Op& op, const OpRules& rules);
 struct AxisCut {
   Layout::Placement placement = Layout::REPLICATE;
   int dim = 0;    // SHARD: the one that is cut
-  int shift = 0;  // SHARD: whose slice, so many ranks before
+  int shift = 0;  // SHARD: the slice of the rank this many places before
   // SHARD, PARTIAL: of this place's slice of `dim`, on all ranks; -1: not so
   int panel = -1;
   // SHARD of positions: of the rows of all samples as one. Where the ranks

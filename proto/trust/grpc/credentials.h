@@ -6,8 +6,8 @@
 //                    ChannelCredentials(trust, PeerRole::kWorker, address));
 //   grpc::CreateCustomChannel(address, credentials, arguments);
 //
-// Who connects believes only a scheduler. Who serves looks at each RPC: its
-// peer must have the role that the RPC is for. Hosts' names are not compared:
+// A client believes only a scheduler. A server looks at each RPC: its peer must
+// have the role that the RPC is for. Hosts' names are not compared:
 // an authority is of one cluster, and what it signs says what the holder is.
 //
 // The files are read again every minute, so that certificates can be exchanged

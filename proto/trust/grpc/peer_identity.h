@@ -1,4 +1,4 @@
-// Who is at the other end of a call: what its certificate says.
+// The peer at the other end of a call: what its certificate says.
 #ifndef TROUPE_PROTO_TRUST_GRPC_PEER_IDENTITY_H_
 #define TROUPE_PROTO_TRUST_GRPC_PEER_IDENTITY_H_
 
@@ -10,7 +10,7 @@
 namespace troupe {
 
 struct PeerIdentity {
-  bool has_certificate = false;  // it showed one, and is who that says
+  bool has_certificate = false;  // it showed one, and is the peer it names
   // The common name, without the role before it that `troupe cluster
   // certificate` writes there: "ada". Empty: there is none.
   std::string name;

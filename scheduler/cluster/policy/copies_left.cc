@@ -52,8 +52,9 @@ bool LosesSteps(const Job& job, const std::set<int>& ranks) {
   return left < newest->state().step();
 }
 
-// What of the copies is not left is about to be in a checkpoint; and who leaves
-// keeps its own until it is stored that they are, or the store cannot.
+// What of the copies is not left is about to be in a checkpoint; and a worker
+// that leaves keeps its own until it is stored that they are, or the store
+// cannot.
 bool AwaitsCommit(const Run& run, bool leave) {
   const auto& saving = *run.in<phase::SavingCopies>();
   if (saving.stage >= phase::SavingCopies::kStoring) {

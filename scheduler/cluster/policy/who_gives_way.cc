@@ -30,7 +30,7 @@ bool StandsBefore(const WaitingJob& job, const Contest& contest) {
   return job.job < contest.next->job && Fill(job, job.places, contest.alive);
 }
 
-// Idle workers, and those of all who may give way, but for this job.
+// Idle workers, and those of all that may give way, but for this job.
 template <typename Gives>
 std::vector<const Worker*> FreeAtMost(const Contest& contest,
                                       const Gives& gives) {

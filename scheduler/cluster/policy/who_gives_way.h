@@ -13,7 +13,7 @@
 //   It would not where the living workers that it can use are too few for it.
 // - Only a job gives way that has waited for long enough (a worker that is
 //   started again is soon back), and that loses nothing by it.
-// - Nobody gives way for nothing: all who may, together with the idle workers,
+// - Nobody gives way for nothing: all that may, together with the idle workers,
 //   must be enough, of one kind for a queued job. Where the idle ones and those
 //   that are soon idle suffice, nobody gives way.
 //

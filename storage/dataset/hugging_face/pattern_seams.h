@@ -11,7 +11,7 @@
 //     consumed.
 //
 // If, besides, a match begins at s whatever follows y, the place is an end of a
-// piece for whoever splits the text by the pattern.
+// piece when the text is split by the pattern.
 //
 // The answers come from the pattern's tree and are on the safe side: false may
 // mean that it is not known.

@@ -1,5 +1,6 @@
 // The "post_processor" of a tokenizer.json: the special tokens that it puts
-// around a text. Encode never does (tokenizer.h); whoever wants them asks here.
+// around a text. Encode never does (tokenizer.h); callers that want them ask
+// here.
 #ifndef TROUPE_STORAGE_DATASET_HUGGING_FACE_POST_PROCESSOR_H_
 #define TROUPE_STORAGE_DATASET_HUGGING_FACE_POST_PROCESSOR_H_
 

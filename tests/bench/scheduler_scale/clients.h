@@ -1,4 +1,4 @@
-// Those who ask: a watcher of one job, and clients that call each RPC in turn
+// Those that ask: a watcher of one job, and clients that call each RPC in turn
 // and note how long the answer took.
 #ifndef TROUPE_TESTS_BENCH_SCHEDULER_SCALE_CLIENTS_H_
 #define TROUPE_TESTS_BENCH_SCHEDULER_SCALE_CLIENTS_H_

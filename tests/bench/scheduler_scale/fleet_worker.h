@@ -1,4 +1,4 @@
-// One worker of a fleet: its stream, and what it answers to whom.
+// One worker of a fleet: its stream, and its answers.
 #ifndef TROUPE_TESTS_BENCH_SCHEDULER_SCALE_FLEET_WORKER_H_
 #define TROUPE_TESTS_BENCH_SCHEDULER_SCALE_FLEET_WORKER_H_
 

@@ -43,7 +43,7 @@ struct ScenarioReport {
   double cpu_idle = 0;           // heartbeats only
   double cpu_running = 0;        // and a step report of every rank each step
   double cpu_flooded = 0;        // ... beside clients that ask without pause,
-  double flood_per_second = 0;   // who get so many answers,
+  double flood_per_second = 0;   // which get this number of answers,
   int64_t flood_refused = 0;     // or none
   double cpu_start_seconds = 0;  // spent from submission to the first step
   int64_t resident_bytes_idle = 0;

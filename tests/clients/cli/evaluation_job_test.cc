@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 
 constexpr char kModel[] = "tests/oracle/hf/gpt2_tiny";
 
-// So many tokens, the last of which is only predicted.
+// `count` tokens, the last of which is only predicted.
 std::string Tokens(int count) {
   const std::string path =
       absl::StrCat(testing::TempDir(), "/", count, ".tokens");

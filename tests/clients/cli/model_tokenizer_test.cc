@@ -79,7 +79,7 @@ TEST(ModelTokenizer, SaysWhatIsMissing) {
             {"--bos: bytes: the tokenizer bytes has no BOS token"}));
 }
 
-// Who leaves BOS out does not depend on what is said of it.
+// A caller that leaves BOS out does not depend on the model's rule.
 TEST(ModelTokenizer, DamageIsAnErrorWhereItMatters) {
   const TempDir dir;
   std::filesystem::copy(absl::StrCat(kDirectory, "/tokenizer.json"),

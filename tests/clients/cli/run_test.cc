@@ -45,7 +45,7 @@ TEST(RunTroupe, HelpIsNoError) {
   EXPECT_NE(help.out.find("troupe up --workers 4"), std::string::npos);
 }
 
-// Takes so many bytes and no more, as a full disk does.
+// Takes `bytes` bytes and no more, as a full disk does.
 class SmallDisk final : public std::streambuf {
  public:
   explicit SmallDisk(int bytes) : left_(bytes) {}

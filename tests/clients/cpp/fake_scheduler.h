@@ -50,7 +50,7 @@ class FakeJobScheduler {
   Asked asked() const;
   // Returns once a watcher of a hanging stream has gone.
   void WaitForGoneWatcher();
-  // Returns once whoever waits for a submission that hangs has gone.
+  // Returns once the client that waits for a submission that hangs has gone.
   void WaitForGoneSubmitter();
 
  private:

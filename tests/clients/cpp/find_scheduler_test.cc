@@ -64,7 +64,7 @@ TEST_F(FindSchedulerTest, SaysHowTheTwoKnowEachOther) {
             dir + "/trust/client");
   EXPECT_EQ(trust({.scheduler = "h:1"}).certificates, "");
   EXPECT_EQ(trust({.scheduler = "h:1", .insecure = 2}).insecure, 2);
-  // Whoever started it has said it once.
+  // The user who started it has said it once.
   EXPECT_EQ(trust({.dir = open}).insecure, 1);
   EXPECT_EQ(trust({.dir = open, .insecure = 1}).insecure, 2);
   // A certificate on the command line is used.

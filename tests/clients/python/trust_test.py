@@ -1,5 +1,5 @@
-"""Whom the package believes, and who believes it: a real scheduler, and peers
-that are none.
+"""Which peers the package believes, and which believe it: a real scheduler,
+and peers that are none.
 """
 
 import os
@@ -80,7 +80,7 @@ class NotBelieved(ClusterTest):
             *("--dir", f"{folder.name}/other", "--out", str(foreign)),
         )
         self.refused("does not vouch for", address=address, certificates=foreign)
-        # One that believes the scheduler, whom the scheduler does not believe.
+        # One that believes the scheduler, but which the scheduler does not.
         shutil.copy(files("client") / "authority.pem", foreign / "authority.pem")
         self.refused(
             f"refuses the certificate in {foreign}", address=address, certificates=foreign

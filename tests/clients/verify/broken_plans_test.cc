@@ -259,8 +259,8 @@ TEST_P(BrokenPlans, AnotherSeed) {
       [](Plan& plan) { plan.mutable_job()->mutable_training()->set_seed(9); });
 }
 
-// A unit reads what nobody wrote, which is NaN here. The run ends at once, and
-// verify with it.
+// A unit reads memory that was never written, which is NaN here. The run ends
+// at once, and verify with it.
 TEST_P(BrokenPlans, NoNumber) {
   JobSpec job = JobOfRecipe();
   const TrainingRun run =

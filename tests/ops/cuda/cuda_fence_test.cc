@@ -48,7 +48,7 @@ TEST_F(CudaFenceTest, TellsTheTimeOfTheDevice) {
   device_->Free(*memory);
 }
 
-// So that who has waited may give memory back.
+// So that a thread that has waited may give memory back.
 TEST_F(CudaFenceTest, WaitsForWhatIsUnderWayThoughTheDeviceHasFailed) {
   constexpr size_t kBytes = size_t{256} << 20;
   const absl::StatusOr<void*> memory = device_->Allocate(kBytes);

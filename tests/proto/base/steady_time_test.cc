@@ -67,7 +67,7 @@ TEST(SteadyTime, AWaitEndsWhenWhatItWaitsForComes) {
   other.join();
 }
 
-// Whoever was told may end the notification's life.
+// A thread that was told may end the notification's life.
 TEST(SteadyTime, ANotificationMayGoWhenItCame) {
   for (int i = 0; i < 1000; ++i) {
     auto told = std::make_unique<SteadyNotification>();

@@ -21,7 +21,7 @@ int64_t TrainedHere(const Plan& plan, const Placement& placement, int rank) {
 }
 
 // Of every part of every unit each element is as many ranks' duty as any other:
-// one's of those who have the same.
+// one's of those that have the same.
 void ExpectDealtEvenly(const JobSpec& job, int ranks) {
   const Plan plan = ExamplePlan(job);
   for (int u = 0; u < plan.units_size(); ++u) {

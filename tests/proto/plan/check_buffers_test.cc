@@ -142,8 +142,8 @@ TEST(CheckBuffers, OneInstructionWritesOverWhatItReads) {
                         " which it uses too"));
 }
 
-// Lives one after the other at different offsets of the same bytes: who comes
-// later must wait for the users of any of them.
+// Lives one after the other at different offsets of the same bytes: a later one
+// must wait for the users of any of them.
 TEST(CheckBuffers, BytesReusedBeforeTheirReaderIsDone) {
   Plan plan = ExamplePlan(ExampleJob({.micro_batches = 4}));
   Program& train = Train(plan);

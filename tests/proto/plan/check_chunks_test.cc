@@ -29,7 +29,7 @@ UnitTable& Table(Plan& plan) {
   return *plan.mutable_tables(plan.units(kHead).table());
 }
 
-// The so-manieth op of a kind.
+// The n-th op of a kind.
 Op& NthOp(Plan& plan, Op::Kind kind, int n) {
   for (Op& op : *Table(plan).mutable_ops()) {
     if (op.kind() == kind && n-- == 0) return op;
@@ -38,7 +38,7 @@ Op& NthOp(Plan& plan, Op::Kind kind, int n) {
   return *Table(plan).mutable_ops(0);
 }
 
-// The so-manieth instruction of the head for micro-batch 0.
+// The n-th instruction of the head for micro-batch 0.
 Instruction& NthPass(Plan& plan, Instruction::Kind kind, int n) {
   Program& program = ProgramOf(plan, 0, kTrain);
   for (Instruction& instruction : *program.mutable_instructions()) {

@@ -318,7 +318,7 @@ const PlantedFault kProgramFaults[] = {
      },
      "part 0 of unit 1 is on ranks 0, 2, 4, 6, 8, 10, 12, 14 but rank 0 sums "
      "its gradients over ranks 0, 2, 8, 10"},
-    {"slices over others, who do not have the same",
+    {"slices over others, which do not have the same",
      [](Plan& p) {
        p.mutable_roles(0)
            ->mutable_placements(kPlantedUnit)

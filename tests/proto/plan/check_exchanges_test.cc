@@ -201,7 +201,7 @@ const Fault kFaults[] = {
        for (int i = 0; i < table.ops_size(); ++i) {
          const Op& op = table.ops(i);
          if (op.exchange().forward() != ALL_REDUCE) continue;
-         // Who read what it made reads what it was to turn.
+         // An op that read what it made reads what it was to turn.
          const int x = op.inputs(0).tensor();
          const int y = op.outputs(0).tensor();
          table.mutable_ops()->DeleteSubrange(i, 1);

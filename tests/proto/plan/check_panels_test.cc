@@ -195,7 +195,7 @@ TEST(CheckPanels, NamesTheFault) {
   }
 }
 
-// Of a rank's step, the so-manieth exchange within the block that moves so.
+// Of a rank's step, the n-th exchange within the block that moves so.
 Instruction& NthExchange(Plan& plan, int rank, Collective collective, int n) {
   for (Instruction& instruction :
        *ProgramOf(plan, rank, kTrain).mutable_instructions()) {

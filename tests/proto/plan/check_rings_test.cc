@@ -199,7 +199,7 @@ TEST(CheckLayouts, NamesTheFaultOfRings) {
   }
 }
 
-// The so-manieth exchange of a rank's step, forward or backward.
+// The n-th exchange of a rank's step, forward or backward.
 int NthExchange(const Program& program, bool backward, int n) {
   for (int i = 0; i < program.instructions_size(); ++i) {
     const Instruction& instruction = program.instructions(i);

@@ -1,6 +1,6 @@
 // Plans whose units share the ranks of a stage in unlike ways, broken at what
-// only they have: the ends of units that disagree, and who sums what. Every
-// fault is found, and named, from the plan alone.
+// only they have: the ends of units that disagree, and which ranks sum what.
+// Every fault is found, and named, from the plan alone.
 #include <string>
 
 #include "gmock/gmock.h"

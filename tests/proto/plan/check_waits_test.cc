@@ -51,7 +51,7 @@ TEST(CheckWaits, NamesAMissingCollective) {
               AllOf(HasSubstr("rank 1"), HasSubstr("nothing on rank 0")));
 }
 
-// Whoever joins a group waits for all of it.
+// A rank that joins a group waits for all of it.
 TEST(CheckWaits, NamesAMemberThatDoesNotJoin) {
   EXPECT_EQ(Message(PlanOf({"S u0 m0 p1 g0", "V u0 m0 p0 g0", ""})),
             "rank 0 waits for all of group all to join it, and rank 2 does "

@@ -13,7 +13,7 @@ using ::testing::IsEmpty;
 
 using Hosts = std::vector<std::string>;
 
-// Of a pipeline of two, each with so many replicas, alike or in slices.
+// Of a pipeline of two, each with `data` replicas, alike or in slices.
 Plan TwoStages(int data, int zero) {
   JobSpec job = ExampleJob({.data = data});
   job.mutable_parallelism()->set_pipeline(2);

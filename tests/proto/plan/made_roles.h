@@ -10,7 +10,7 @@
 
 namespace troupe {
 
-// A pipeline of so many places, each with a role, without programs, and with
+// A pipeline of `places` places, each with a role, without programs, and with
 // the planner's lanes. Group 0, "all", is of all of them.
 Plan PlanOfPlaces(int places);
 

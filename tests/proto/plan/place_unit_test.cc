@@ -160,7 +160,7 @@ TEST(PlaceUnit, NoGradientIsOverwrittenBeforeItsLastReader) {
     const UnitTable table = TableOf(c.model, c.unit, c.dropout);
     const UnitPlaces places = PlaceUnit(table, UnitUse::kTraining);
     Memories memory;
-    // A place that was written is known by who wrote it, last.
+    // A place that was written is known by its last writer.
     std::map<std::pair<int, int>, std::string> made;  // by op, input
     const auto write = [&](int op, int input) {
       const TensorPlace& at = places.ops[op].input_gradients[input];

@@ -30,7 +30,7 @@ inline UnitTable& TableOf(Plan& plan) {
   return *plan.mutable_tables(plan.units(kPlantedUnit).table());
 }
 
-// Where the so-manieth op of a kind is among the ops.
+// Where the n-th op of a kind is among the ops.
 inline int Nth(Plan& plan, Op::Kind kind, int n) {
   const UnitTable& table = TableOf(plan);
   for (int op = 0; op < table.ops_size(); ++op) {

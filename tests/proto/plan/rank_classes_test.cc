@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// pipeline 2 x data 3 x tensor 2: whoever is at a place of the pipeline has one
+// pipeline 2 x data 3 x tensor 2: the ranks at a place of the pipeline have one
 // role; groups 0 "data", 1 "tensor", 2 "pipeline".
 Plan TwoStages() {
   Plan plan;
@@ -49,8 +49,8 @@ TEST(RankClasses, AreTheRolesWhereNothingElseDiffers) {
 }
 
 // Rank 3, of data 1 and tensor 1, differs; so then do its neighbour on tensor,
-// those of its place on data and tensor, its peer, and whoever meets these:
-// only who is far from it on two axes is like another.
+// those of its place on data and tensor, its peer, and the ranks that meet
+// these: only a rank that is far from it on two axes is like another.
 TEST(RankClasses, WhoMeetsOneThatDiffersDiffers) {
   const Plan plan = TwoStages();
   RankTraits traits;

@@ -93,7 +93,7 @@ TEST(ReplicaShare, FindsFaults) {
          p.mutable_derived()->set_replica_micro_batches(1, 1);
        },
        "there are 1 micro-batches"},
-      // And those of a kind, of whom the first is right.
+      // And those of a kind, of which the first is right.
       {[](Plan& p) {
          p.mutable_derived()->set_replica_micro_batches(2, 3);
          p.mutable_derived()->set_replica_micro_batches(3, 1);

@@ -84,7 +84,7 @@ TEST(Turns, ARequestEndsTheStepsAfterTheNextClaim) {
 }
 
 // Whatever comes in whichever order: none begins a step while it has done more
-// than so many more than another, and some replica may always go on.
+// than `staleness` more than another, and some replica may always go on.
 TEST(Turns, NoneIsTooFarAhead) {
   std::mt19937 random(1);
   for (const int staleness : {0, 1, 4}) {

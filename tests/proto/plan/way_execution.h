@@ -104,7 +104,7 @@ class WayExecution {
     return others * size;
   }
 
-  // What the first of them has, the others lack: of those who all lack it
+  // What the first of them has, the others lack: of those that all lack it
   // nothing is moved.
   int64_t TellOthers(const std::vector<int>& ranks) {
     const int first = ranks.front();
@@ -224,11 +224,11 @@ class WayExecution {
   const int members_;
   const int elements_;
   std::vector<HeldElements> has_;
-  std::vector<std::vector<std::vector<int>>> sums_;  // member, element, of whom
+  std::vector<std::vector<std::vector<int>>> sums_;  // member, element, source
   std::vector<int64_t> sent_;
 };
 
-// An all-to-all: blocks by whose they are and for whom. A member keeps them by
+// An all-to-all: blocks by their source and destination. A member keeps them by
 // number: that of the one they go to, and, where that differs from the member's
 // on levels that are done, where they came from. The step over a level takes
 // the block of a number to the place that the number has on it.

@@ -61,7 +61,7 @@ void ExpectRefused(const Group& group, int members, const std::string& why) {
   EXPECT_TRUE(absl::StrContains(status.message(), why)) << status;
 }
 
-// Every row of up to so many steps, of each collective and level.
+// Every row of up to steps_max steps, of each collective and level.
 int CountRight(Collective collective, const Group& levels, int steps_max,
                int members = 0) {
   constexpr Collective kSteps[] = {REDUCE_SCATTER, ALL_REDUCE, ALL_GATHER,
@@ -153,8 +153,8 @@ TEST(Ways, ProvesThreeLevels) {
   EXPECT_TRUE(Agrees(group));
 }
 
-// Who waits for a sum takes no part in what the others do with it: by shares on
-// the level between, and whatever comes down first.
+// A member that waits for a sum takes no part in what the others do with it: by
+// shares on the level between, and whatever comes down first.
 TEST(Ways, ProvesWhatGoesUpAndDownATree) {
   const std::vector<StepOn> right[] = {
       {{REDUCE, 0},

@@ -14,7 +14,7 @@ class CapturedLog {
   ~CapturedLog();
   CapturedLog(const CapturedLog&) = delete;
 
-  // All of it, once it has so many lines with `words`, or after ten seconds.
+  // All of it, once it has `lines` lines with `words`, or after ten seconds.
   std::string Await(size_t lines, const std::string& words) const;
   size_t Count(const std::string& words) const;
 

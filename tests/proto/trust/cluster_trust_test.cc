@@ -79,7 +79,7 @@ TEST_F(ClusterTrustTest, ADamagedMemberIsMadeAgain) {
   EXPECT_TRUE(CheckMemberFiles(worker, PeerRole::kWorker, now_).ok());
 }
 
-// Whoever reads the three files, whenever the machine goes down, finds a
+// A reader of the three files, whenever the machine goes down, finds a
 // certificate with its own key.
 TEST_F(ClusterTrustTest, ThreeFilesAreRenewedAtOnce) {
   ASSERT_TRUE(EnsureClusterTrust(dir_, now_).ok());

@@ -1,5 +1,5 @@
-// Members of a made-up cluster, for tests of who is let in: those who belong to
-// it, and those who only look so.
+// Members of a made-up cluster, for tests of which peers are let in: those that
+// belong to it, and those that only look so.
 #ifndef TROUPE_TESTS_PROTO_TRUST_MADE_UP_MEMBERS_H_
 #define TROUPE_TESTS_PROTO_TRUST_MADE_UP_MEMBERS_H_
 

@@ -67,7 +67,7 @@ bool Has(const std::vector<KeptCopy>& kept, int64_t step) {
   return false;
 }
 
-// Whose parts are with whom, at this step: by rank that has a copy, its own and
+// Which parts each rank has, at this step: by rank that has a copy, its own and
 // that of the rank half the way around before it.
 bool IsWhole(const Case& of, const KeptByRank& kept, int64_t step,
              bool mirrors) {
@@ -284,7 +284,7 @@ TEST(FillPlaces, FillsAllPlacesWhereThereIsAWay) {
   for (int rank = 0; rank < 3; ++rank) {
     places.push_back({.rank = rank, .lost = Machine("a", "x")});
   }
-  // Whoever has most would do for the first place, too.
+  // The worker with the most would do for the first place, too.
   EXPECT_EQ(idle.Fill(places, Needs({10, 20, 30})), (Names{"w3", "w2", "w1"}));
   EXPECT_EQ(idle.Fill(places, Needs({30, 20, 10})), (Names{"w1", "w2", "w3"}));
   const Names none = idle.Fill(places, Needs({20, 20, 20}));

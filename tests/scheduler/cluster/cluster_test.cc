@@ -136,7 +136,7 @@ JobSpec OpenSpec() {
   return spec;
 }
 
-// What was chosen is the job from then on: whoever plans it again has the same.
+// What was chosen is the job from then on: each later planning has the same.
 TEST(Cluster, AnOpenJobIsPlannedForTheWorkersThatAreThere) {
   Harness h;
   const std::vector<WorkerId> on = h.JoinMany(4);
@@ -259,7 +259,7 @@ TEST(Cluster, AClientHasAShareOfTheQueue) {
   EXPECT_EQ(submit("tom").message(),
             "the queue is full: 8 jobs wait; submit again when some have "
             "started");
-  // Who has fewer now may have others again.
+  // A user who has fewer now may have others again.
   ASSERT_TRUE(h.cluster.Cancel(JobId(1), h.now, h.actions, "ada").ok());
   EXPECT_TRUE(submit("ada").ok() || submit("tom").ok());
   EXPECT_EQ(h.status(JobId(1)).submitted_by(), "ada");

@@ -87,7 +87,7 @@ TEST(Describe, TimelinesOfWhatWasPredictedAndTraced) {
             "job 2 has no trace of step 3; there are those of 1, 2");
 }
 
-// Whoever looks at much lets events come in between.
+// A caller that looks at much lets events come in between.
 TEST(Describe, LooksAtPartsOfWhatIsLarge) {
   Harness h;
   const WorkerId worker = h.Join("w");

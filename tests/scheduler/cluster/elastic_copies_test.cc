@@ -130,7 +130,7 @@ TEST(Elastic, GoesOnFromItsCheckpointWhereNoDiskIsInTheWay) {
   EXPECT_EQ(h.Begun(h.w[0]).resume(), "/c/step-1") << h.status(h.id).reason();
 }
 
-// Who stays keeps the same.
+// A worker that stays keeps the same.
 TEST(Elastic, TriesAgainWhereWhoLeavesTakesNoCopiesAlong) {
   for (const bool sliced : {false, true}) {
     Elastic h(/*min_workers=*/1, /*zero=*/sliced ? 3 : 0);
@@ -195,7 +195,7 @@ TEST(Elastic, WorkersThatComeDuringTheCommitWaitForCopiesThatAreNotLeft) {
   }
 }
 
-// Whoever is scheduler next may know of no checkpoint but the one before.
+// The next scheduler may know of no checkpoint but the one before.
 TEST(Elastic, CopiesStayUntilItIsStoredThatTheyAreACheckpoint) {
   Elastic h;
   h.CopiesAreWritten();

@@ -170,7 +170,7 @@ TEST(Generations, ASilentWorkerIsLost) {
   EXPECT_EQ(h.All<GenerateReply>().size(), 1u);
 }
 
-// The disk of the one who reads the checkpoint does not answer.
+// The disk of the worker that reads the checkpoint does not answer.
 TEST(Generations, ASilentReaderIsLost) {
   Harness h;
   const WorkerId worker = h.Join("w");

@@ -141,7 +141,7 @@ TEST(JobTable, EndIsFinal) {
   EXPECT_DEATH(table.SetState(job, RUNNING, "", kNow, actions), "has ended");
 }
 
-// Watchers get them with the step; whoever lists jobs does not.
+// Watchers get them with the step; clients that list jobs do not.
 TEST(JobTable, TheLastStepIsSmall) {
   JobTable table({});
   Actions actions;

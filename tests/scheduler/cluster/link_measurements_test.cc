@@ -157,7 +157,7 @@ TEST(LinkMeasurements, PairsThatAreAsFastTogetherHaveAnAdapterEach) {
   EXPECT_TRUE(m.Of(m.all[0]).nics().empty());
 }
 
-// What was measured is said again of whoever comes back, also by the next
+// What was measured is said again of a worker that comes back, also by the next
 // scheduler.
 TEST(LinkMeasurements, AreKeptOverReconnects) {
   Measuring m;

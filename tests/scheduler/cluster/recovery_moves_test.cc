@@ -64,8 +64,8 @@ TEST(Recovery, AJobThatIsCancelledInTheQueueSaysWhatItHasDone) {
   }
 }
 
-// Who is scheduler next may know of no checkpoint; but a full disk must not
-// hold a worker that leaves.
+// The next scheduler may know of no checkpoint; but a full disk must not hold a
+// worker that leaves.
 TEST(Recovery, AJobThatMovesKeepsItsCopiesUntilItIsStoredThatItIsSaved) {
   for (const bool full : {false, true}) {
     JobThatIsSaved h;

@@ -44,7 +44,7 @@ std::unique_ptr<AnyHarness> Restarted(const AnyHarness& before) {
   return after;
 }
 
-// When who has not come back is lost.
+// When a worker that has not come back is lost.
 inline absl::Duration AfterAdoptMax() {
   return Limits().adopt_max + absl::Seconds(1);
 }

@@ -206,7 +206,7 @@ TEST_F(RunAdopt, WhatIsNotTheirsIsNotGivenToThem) {
   EXPECT_FALSE(ForgottenFor(*h, ComeBack(*h, "u", beyond)).empty());
 }
 
-// Nobody who could say so is there: the clock does.
+// No worker is there that could say so: the clock does.
 TEST_F(RunAdopt, WhenAllAreLostTheNextJobHasItsTurn) {
   const auto h = Restarted(before_);
   JobSpec spec = SpecOf(1);
@@ -245,8 +245,8 @@ TEST_F(RunAdopt, ACheckpointThatWasBeingWrittenIsCommitted) {
   EXPECT_EQ(h->status(id_).checkpoints_size(), 1);
 }
 
-// Of one that was committed each rank hears, also who says again that it has
-// written its shard, and it is listed once.
+// Of one that was committed each rank hears, also one that says again that it
+// has written its shard, and it is listed once.
 TEST_F(RunAdopt, ACheckpointThatWasCommittedIsListedOnce) {
   for (int rank : {0, 1}) Shard(before_, id_, rank, on_[rank], 2);
   Commit(before_, id_, on_[0], 2);

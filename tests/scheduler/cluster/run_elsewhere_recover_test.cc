@@ -1,5 +1,5 @@
 // One bad worker in a job of several ranks: whether it keeps its place where
-// the job recovers, and who counts as another worker.
+// the job recovers, and which count as other workers.
 #include "gtest/gtest.h"
 #include "proto/base/check.h"
 #include "tests/scheduler/cluster/recovery_harness.h"

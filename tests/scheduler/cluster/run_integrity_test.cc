@@ -1,4 +1,4 @@
-// Ranks that do not hold the same loss and gradient norm: who is blamed, and
+// Ranks that do not hold the same loss and gradient norm: which is blamed, and
 // from where the job goes on.
 #include <cmath>
 #include <map>

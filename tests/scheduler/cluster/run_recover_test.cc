@@ -73,7 +73,7 @@ TEST(RunRecover, FromCopiesItHasResumedWhatItHadBefore) {
   EXPECT_EQ(h.status(id).resumed_from(), "/c/step-4");
 }
 
-// So many that the scheduler does not wait for the other's any more.
+// More steps than the scheduler waits for of the other rank.
 TEST(RunRecover, StepsOfARankThatIsHeardFirstDoNotRunAgain) {
   RecoveryHarness h;
   const std::vector<WorkerId> w = h.JoinMany(3);

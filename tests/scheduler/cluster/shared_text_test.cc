@@ -1,4 +1,4 @@
-// Texts that several workers write: who does, and what becomes of the others
+// Texts that several workers write: which do, and what becomes of the others
 // when one of them fails.
 #include <memory>
 #include <string>
@@ -23,7 +23,7 @@ GenerateRequest Request() {
   return request;
 }
 
-// A model of so many bytes, trained over tensor 2 x pipeline 2.
+// A model of `bytes` bytes, trained over tensor 2 x pipeline 2.
 JobSpec Trained(int bytes) {
   JobSpec job;
   job.mutable_model()->set_hidden_size(bytes);
@@ -359,7 +359,8 @@ TEST_F(SharedText, WhoIsBlamedAndSaysNothingIsToBlame) {
   EXPECT_EQ(Ends(), 1);
 }
 
-// Who was told to stop could not say that it has while the scheduler slept.
+// A worker that was told to stop could not say that it has while the scheduler
+// slept.
 TEST_F(SharedText, APauseOfTheSchedulerIsNobodysFault) {
   const int64_t text = Begin();
   End(0, text, "no memory");

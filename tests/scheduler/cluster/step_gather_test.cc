@@ -84,8 +84,8 @@ TEST(StepGather, OneRecordFromAllRanks) {
   ASSERT_EQ(record.tiers_size(), 1);
   EXPECT_EQ(record.tiers(0).bytes_in(), 300) << "of all";
   EXPECT_EQ(record.tiers(0).waited_seconds(), 2) << "the longest";
-  EXPECT_EQ(record.validation_loss(), 3) << "of whoever has it";
-  EXPECT_EQ(record.sample().text(), "upon") << "of whoever has it";
+  EXPECT_EQ(record.validation_loss(), 3) << "of the rank that has it";
+  EXPECT_EQ(record.sample().text(), "upon") << "of the rank that has it";
   EXPECT_DOUBLE_EQ(record.tokens_per_second(), 2000);
   EXPECT_DOUBLE_EQ(record.mfu(), 0.2);
   ASSERT_TRUE(steps[0].timeline.has_value());

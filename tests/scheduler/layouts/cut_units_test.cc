@@ -198,8 +198,8 @@ TEST(CheckCuts, CountsWhatTheOtherAxisLeaves) {
                 "leaves evenly; use 4"));
 }
 
-// A way out is one for all three axes, and for who reads that it is in pieces
-// how many these are.
+// A way out is one for all three axes, and says how many pieces a cut in pieces
+// has.
 TEST(CheckCuts, AdvisesCubesWhatTheyTake) {
   const auto refusal = [](int heads, int sequences, int tensor) {
     return std::string(

@@ -1,5 +1,5 @@
-// Layers whose experts are cut over ranks: what stands where, and who has which
-// weights.
+// Layers whose experts are cut over ranks: what stands where, and which rank
+// has which weights.
 #include <string>
 #include <vector>
 

@@ -62,7 +62,7 @@ Unit UnitOf(int64_t norms, const std::vector<int64_t>& matrices, int64_t frozen,
   return unit;
 }
 
-// All that is trained, in slices over so many ranks.
+// All that is trained, in slices over `ranks` ranks.
 SlicedParts AllOver(int ranks, const Unit& unit) {
   return {.part = 0, .part_count = TrainedParts(unit), .ranks = ranks};
 }

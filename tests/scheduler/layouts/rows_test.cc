@@ -169,7 +169,7 @@ TEST(LayoutRows, StandTogetherByFieldAndAreTold) {
             fields.size());
 }
 
-// The rules of an axis of a row that takes so many ranks: what it says of
+// The rules of an axis of a row that takes a number of ranks: what it says of
 // itself holds when it is asked.
 TEST(LayoutRows, HaveAxesOfAllTheirRanks) {
   int checked = 0;

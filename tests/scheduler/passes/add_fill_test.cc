@@ -7,8 +7,8 @@
 namespace troupe {
 namespace {
 
-// Rank r of P runs P - 1 - r micro-batches ahead, so many steps where each step
-// has one.
+// Rank r of P runs P - 1 - r micro-batches ahead, and that number of steps
+// where each step has one.
 TEST(AddFill, DoesWhatTheFirstStepsExpect) {
   Draft draft =
       ExampleDraft(SyntheticJob({.pipeline = 3, .schedule = "pipedream"}), "");

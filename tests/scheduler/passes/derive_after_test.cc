@@ -59,7 +59,7 @@ TEST(DeriveAfter, WhatFollowsIsNotRepeated) {
       "L m0 output>0\nF u0 m0 input<0 output>1 ^0\nK u0 input<0 saved<1 ^1\n");
 }
 
-// Who uses other bytes of a buffer is nobody to wait for.
+// No instruction waits for one that uses other bytes of a buffer.
 TEST(DeriveAfter, PartsOfABufferAreOrderedApart) {
   EXPECT_EQ(Derived(1,
                     "L m0 output>0:0:128\nK u0 output>0:128:128\n"
@@ -87,8 +87,8 @@ TEST(DeriveAfter, SlotReuseIsAnEdge) {
             "L m0 output>0\nF u0 m0 input<0 ^0\nL m1 output>1 ^1\n");
 }
 
-// Who uses a byte of another buffer's place waits for it, at whatever offsets
-// the two lie; who lies beside it does not.
+// A use of a byte of another buffer's place waits for it, at whatever offsets
+// the two lie; one that lies beside it does not.
 TEST(DeriveAfter, SharedBytesAreAnEdge) {
   const auto derived = [](int64_t offset) {
     Draft draft = DraftOf(2, "L m0 output>0\nF u0 m0 input<0\nL m1 output>1");

@@ -89,7 +89,7 @@ TEST(PackBuffers, WhatGoesRoundLendsItsPlace) {
   EXPECT_EQ(PackedBytes(tenants), 128 + 128 + 64);
 }
 
-// As with intervals of one width: so many as overlap are enough.
+// As with intervals of one width: as many as overlap are enough.
 TEST(PackBuffers, OfOneSizeTakeTheLeast) {
   std::mt19937 random(1);
   for (int round = 0; round < 100; ++round) {

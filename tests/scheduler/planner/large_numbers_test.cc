@@ -1,5 +1,5 @@
-// Whoever may submit a job may write any number into any field of it, and the
-// scheduler plans in its own process: each is planned or refused soon, and
+// A client that may submit a job may write any number into any field of it, and
+// the scheduler plans in its own process: each is planned or refused soon, and
 // nothing grows with the number itself.
 #include <sys/resource.h>
 

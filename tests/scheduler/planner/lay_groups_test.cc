@@ -95,7 +95,7 @@ std::string DealtOver(int data, int expert, int zero) {
   return text;
 }
 
-// Experts are dealt over those who have the same of them, all else of a block
+// Experts are dealt over those that have the same of them, all else of a block
 // over all replicas.
 TEST(LayGroups, EachPartIsDealtOverWhoHasTheSame) {
   for (const int zero : {1, 2, 3}) {

@@ -200,7 +200,7 @@ TEST(RanksNeeded, OfJobsAsWritten) {
   }
 }
 
-// Replicas that are neighbours, of a pipeline on so many hosts.
+// Replicas that are neighbours, of a pipeline on these hosts.
 Plan CopiesOnHosts(const std::vector<std::string>& hosts) {
   JobSpec job = ExampleJob({.data = 2});
   job.mutable_parallelism()->set_pipeline(2);

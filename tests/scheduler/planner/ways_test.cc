@@ -152,7 +152,8 @@ TEST(WaysToShare, HaveCubesOfRanks) {
   EXPECT_THAT(Texts(cube), Contains("parallelism { tensor: 8 }"));
 }
 
-// Those along fewer axes come first, and usp last, as only so many are planned.
+// Those along fewer axes come first, and usp last, as only the first ones are
+// planned.
 TEST(WaysToShare, KeepRanksBatchAndPipelineAndNameNoneTwice) {
   JobSpec job = ExampleJob({.data = 3, .micro_batches = 4});
   job.mutable_parallelism()->set_pipeline(2);

@@ -1,5 +1,5 @@
-// Who may call what, on the scheduler's own server: which service is whose is
-// said there, and nowhere else.
+// Which roles may call what, on the scheduler's own server: which service is
+// whose is said there, and nowhere else.
 #include <functional>
 
 #include "absl/strings/match.h"
@@ -65,7 +65,7 @@ class AccessTest : public testing::Test {
   ServedCluster served_{{}, members_.Member(PeerRole::kScheduler)};
 };
 
-// Of one who does not look at its own certificate first.
+// Of one that does not look at its own certificate first.
 grpc::SslCredentialsOptions CarelessOptions(const PeerTrust& trust) {
   const MemberFiles files = FilesOfMember(trust.certificates);
   return {.pem_root_certs = ReadSmallFile(files.authority).value(),
@@ -158,7 +158,7 @@ TEST_F(AccessTest, AClientsCertificateRegistersNoWorker) {
             1u);
 }
 
-// Whoever has one host's certificate cannot pass for another one's worker.
+// A peer with one host's certificate cannot pass for another one's worker.
 TEST_F(AccessTest, AWorkerHasANameOfItsCertificates) {
   const auto channel = ChannelWith(
       ChannelCredentials(members_.WorkerNamed({"gpu-7", "gpu-7-*"}),

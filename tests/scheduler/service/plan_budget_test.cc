@@ -75,8 +75,8 @@ TEST(PlanBudget, RoomComesBackWithWhoeverEnds) {
   EXPECT_TRUE(b.Take(100, Never).ok());
 }
 
-// Whoever waits asks whether it may go on: so the order in which they began to
-// wait is known.
+// A caller that waits asks whether it may go on: so the order in which they
+// began to wait is known.
 TEST(PlanBudget, JobsComeBeforeQuestionsAndEachKindInOrder) {
   PlanBudget budget(kSizes);
   absl::Mutex mutex;

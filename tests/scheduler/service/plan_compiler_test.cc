@@ -88,7 +88,7 @@ TEST(PlanCompiler, SaysWhetherOtherWorkersWouldDo) {
   JobSpec on_nvme = Spec();
   on_nvme.mutable_memory()->set_optimizer("nvme");
   EXPECT_TRUE(IsForWorkers(refusal(on_nvme, WorkersWith(1 << 30))));
-  // Seen when its units are cut, whoever is to have them.
+  // Seen when its units are cut, whichever workers are to have them.
   JobSpec odd = Spec();
   odd.mutable_parallelism()->set_data(1);
   odd.mutable_parallelism()->set_tensor(2);

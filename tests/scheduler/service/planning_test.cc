@@ -416,7 +416,7 @@ TEST(Planning, AShortJobWaitsForNoneThatWaitsForRoom) {
   p.compiler.open.Notify();
 }
 
-// Who stops waiting hears what it has waited for.
+// A caller that stops waiting hears what it has waited for.
 TEST(Planning, AQuestionThatWaitedInVainSaysWhatWasTooLarge) {
   Planned p;
   p.Join("w0");

@@ -7,8 +7,8 @@
 namespace troupe {
 namespace {
 
-// What a worker begins with may take long to make. Whoever has another message
-// for it meanwhile holds the host's lock, and does not wait for that.
+// What a worker begins with may take long to make. A thread that has another
+// message for it meanwhile holds the host's lock, and does not wait for that.
 TEST(QueuedStream, NobodyWaitsForAMessageThatIsBeingMade) {
   ServedCluster served;
   absl::Notification begun, open;

@@ -76,7 +76,7 @@ std::vector<WorkerDescription> WorkersOf(const Cluster& cluster, int count) {
   return *workers;
 }
 
-// Seconds that the busiest link or adapter of the first so many ranks needs for
+// Seconds that the busiest link or adapter of the first `ranks` ranks needs for
 // its bytes.
 double NeededSeconds(const Plan& plan, const Cluster& cluster,
                      const std::vector<WorkerDescription>& workers, int ranks) {
@@ -317,7 +317,7 @@ void Count(const JobSpec& job, std::map<std::string, int>& counts) {
   counts["skips"] += IsGraph(job.model());
 }
 
-// With TROUPE_DRAWS so many plans, with TROUPE_SEED others.
+// TROUPE_DRAWS sets the number of plans, TROUPE_SEED draws others.
 int FromEnvironment(const char* name, int otherwise) {
   const char* const text = std::getenv(name);
   int number = otherwise;
@@ -358,7 +358,7 @@ TEST(LinkBounds, NoDrawnPlanIsFasterThanItsLinks) {
         << cluster.workers << " with " << cluster.nics << " adapters, "
         << cluster.near_gb_s << " and " << cluster.far_gb_s << " GB/s";
     if (predicted < 1.5 * needed) ++bound;
-    // Nor where so many ranks differ that one stands for all of its role.
+    // Nor where too many ranks differ, so that one stands for all of its role.
     const SteadyStep for_all =
         PredictStep(*plan, workers, CostModel(*plan, workers), 1);
     EXPECT_TRUE(for_all.one_for_each_role);

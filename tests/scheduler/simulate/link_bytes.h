@@ -154,7 +154,7 @@ class LinkBytes {
            static_cast<double>(BytesOfElement(GradientType(training)));
   }
 
-  // To each rank of a group straight, so many bytes.
+  // To each rank of a group straight, `each` bytes.
   static void AddDirect(double each, double ranks, double here,
                         LinkLoad& bytes) {
     bytes.far_out += each * (ranks - here);
@@ -163,8 +163,8 @@ class LinkBytes {
     bytes.near_in += each * (here - 1);
   }
 
-  // What each member sends in a step over a communicator of so many, of a
-  // buffer of which that many bytes are this step's; where one is the root, in
+  // What each member sends in a step over a communicator of `size` members, of
+  // a buffer of which `whole` bytes are this step's; where one is the root, in
   // the mean of all members.
   static double SentInStep(Collective step, double whole, double size,
                            bool over_sockets) {

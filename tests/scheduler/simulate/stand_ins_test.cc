@@ -48,7 +48,7 @@ TEST(StandIns, TheSlowestIsSoAtTheTypeOfTheJob) {
   EXPECT_THAT(StandIns(workers, F32), Each(5));
 }
 
-// Who is one of many and like them is measured once.
+// A worker that is one of many and like them is measured once.
 TEST(StandIns, AsManyAsThereAreWhereMostAreEqual) {
   const std::vector<int> equal = StandIns(ExampleWorkers(300), F32);
   for (int i = 0; i < 300; ++i) EXPECT_EQ(equal[i], i);

@@ -16,7 +16,7 @@ LinkRate Link(double latency_us, double bytes_per_second) {
   return link;
 }
 
-// Of `each` ranks on so many hosts, over NCCL.
+// Of `each` ranks on each of `hosts` hosts, over NCCL.
 GroupLinks Hosts(int hosts, int each) {
   return {.local = Link(10, 100e9),
           .network = Link(20, 2e9),

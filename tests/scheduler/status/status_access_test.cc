@@ -1,5 +1,5 @@
-// Who gets an answer over HTTP, by real requests: with the token and without,
-// on loopback and elsewhere.
+// Which peers get an answer over HTTP, by real requests: with the token and
+// without, on loopback and elsewhere.
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -299,8 +299,8 @@ TEST_F(OpenDoorTest, WantsACertificateOrToBeToldTwice) {
   EXPECT_TRUE(absl::StrContains(client.Get("/")->body, "INSECURE:"));
 }
 
-// Every path and every method, over HTTPS, by one who has no token, a wrong one
-// or one in another's place: nothing is told, in no time.
+// Every path and every method, over HTTPS, by a client with no token, a wrong
+// one or one in another's place: nothing is told, in no time.
 // Last, as it takes all lines that the log has for refused peers.
 TEST_F(OpenDoorTest, AStrangerLearnsNothing) {
   const PeerTrust trust = members_.Member(PeerRole::kScheduler);

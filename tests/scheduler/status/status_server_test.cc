@@ -115,7 +115,7 @@ class RawConnection {
       : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
     setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &receive_bytes,
                sizeof(receive_bytes));
-    // Who waits for nothing fails.
+    // A wait for nothing fails.
     const timeval patience = {.tv_sec = 10, .tv_usec = 0};
     setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     sockaddr_in address = {};

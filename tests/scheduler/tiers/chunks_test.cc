@@ -83,7 +83,7 @@ class Dice {
   uint64_t thrown_ = 0;
 };
 
-// Four chunks, of up to so many bytes, each used for one moment at a time.
+// Four chunks, of up to `largest` bytes, each used for one moment at a time.
 std::vector<ChunkUse> Drawn(Dice& dice, int largest) {
   std::vector<int> bytes;
   for (int chunk = 0; chunk < 4; ++chunk) {

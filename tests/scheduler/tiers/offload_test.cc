@@ -9,7 +9,7 @@ TEST(Offload, AllRestsOnTheDeviceUnlessSaidOtherwise) {
   const MemorySpec memory;
   for (int kind = 1; kind <= Buffer::Kind_MAX; ++kind) {
     if (!Buffer::Kind_IsValid(kind)) continue;
-    // Of the state, on its way to a checkpoint or for who recovers the job.
+    // Of the state, on its way to a checkpoint or for a recovery of the job.
     const bool copy = kind == Buffer::SNAPSHOT_COPY ||
                       kind == Buffer::STATE_COPY || kind == Buffer::PEER_COPY;
     EXPECT_EQ(RestsIn(memory, static_cast<Buffer::Kind>(kind)),

@@ -54,7 +54,7 @@ TEST(Commit, AnotherAttemptOfTheSameStepReplacesTheFirst) {
   const auto manifest = CheckCheckpoint(path, CheckDepth::kChecksums);
   ASSERT_TRUE(manifest.ok()) << manifest.status().ToString();
   EXPECT_EQ(manifest->files.size(), 2u);
-  // What it replaced is aside, for who committed to remove.
+  // What it replaced is aside, for the writer that committed to remove.
   ASSERT_TRUE(AbandonCheckpoint({dir.path(), 50, "b"}).ok());
   EXPECT_EQ(std::distance(fs::directory_iterator(dir.path()), {}), 1);
 }

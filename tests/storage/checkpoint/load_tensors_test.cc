@@ -267,7 +267,7 @@ TEST_F(LargeCheckpoint, OnlyWhatIsNeededIsReadAndChecked) {
                      "its content changed"}));
 }
 
-// As ranks cut it that are more than those who saved it.
+// As ranks cut it that are more than those that saved it.
 TEST_F(LargeCheckpoint, OfATensorOnlyTheBlocksWithWhatIsWantedAreRead) {
   const SmallTensor t1 = Tensors()[1];
   const SmallTensor t3 = Tensors()[3];

@@ -41,7 +41,7 @@ absl::Status PreparePiped(const std::string& content, TextFormat format,
                      .path = dir.File("t"),
                      .unpack = unpack})
           .status();
-  // Whoever refuses it does not read the rest.
+  // A call that refuses it does not read the rest.
   std::string rest(1 << 16, '\0');
   while (read(ends[0], rest.data(), rest.size()) > 0) continue;
   writer.join();

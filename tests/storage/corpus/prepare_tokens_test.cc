@@ -445,7 +445,7 @@ TEST_F(CorpusTest, ALineThatIsTooLongIsNotHeld) {
   EXPECT_EQ(prepared->skipped_lines, 1);
 }
 
-// A file may have so many bytes here and no more, as on a disk that is full.
+// A file may have a limited number of bytes here, as on a disk that is full.
 TEST_F(CorpusTest, AFullDiskEndsItAndTheSameCommandContinues) {
   ASSERT_TRUE(PrepareAll("whole").ok());
   signal(SIGXFSZ, SIG_IGN);

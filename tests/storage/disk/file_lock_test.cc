@@ -100,7 +100,8 @@ TEST(FileLock, WhoCameJustNowIsNotSuperseded) {
   }
 }
 
-// Who lets go and who supersedes it look at the name at the same time.
+// The holder that lets go and the one that supersedes it look at the name at
+// the same time.
 TEST(FileLock, WhoLetsGoTakesTheNameOfNobodyElse) {
   for (RecordingOptions file_system : kFileSystems) {
     TempDir dir;

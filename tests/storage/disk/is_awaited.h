@@ -1,5 +1,5 @@
-// Who waits for a lock, as the kernel knows: so that a test goes on once
-// another thread has come to it.
+// Whether a thread waits for a lock, as the kernel knows: so that a test goes
+// on once another thread has come to it.
 #ifndef TROUPE_TESTS_STORAGE_DISK_IS_AWAITED_H_
 #define TROUPE_TESTS_STORAGE_DISK_IS_AWAITED_H_
 

@@ -86,7 +86,7 @@ TEST(Roots, AreToBeSaidToWhoReadsHere) {
   EXPECT_TRUE(CheckReadableHere("model.hf", "data:m").ok());
 }
 
-// A root with something in it, and beside it what nobody may come to.
+// A root with something in it, and beside it files that no path may reach.
 class BelowRoot : public testing::Test {
  protected:
   BelowRoot() {
@@ -221,8 +221,8 @@ TEST_F(BelowRoot, RefusesWhatLeadsOut) {
   EXPECT_EQ(std::distance(fs::directory_iterator(dir_.File("out")), {}), 1);
 }
 
-// Somebody who puts a link in the place of a directory, again and again, while
-// files are made, replaced and removed in it.
+// A link is put in the place of a directory, again and again, while files are
+// made, replaced and removed in it.
 TEST_F(BelowRoot, HoldsWhileLinksAreSwappedIn) {
   fs::create_symlink(dir_.File("out"), dir_.File("root/swap"));
   std::atomic<bool> done = false;

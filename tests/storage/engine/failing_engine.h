@@ -1,5 +1,5 @@
-// A disk of the machine's that fails once it has done so many requests, or as
-// long as it is told to: what a rank meets in the midst of a step.
+// A disk of the machine's that fails once it has done a number of requests, or
+// as long as it is told to: what a rank meets in the midst of a step.
 #ifndef TROUPE_TESTS_STORAGE_ENGINE_FAILING_ENGINE_H_
 #define TROUPE_TESTS_STORAGE_ENGINE_FAILING_ENGINE_H_
 
@@ -24,7 +24,7 @@ struct DiskFailure {
   int error = 0;            // errno
   absl::Status other = {};  // in its place: of something else than a disk
   std::atomic<int> left{
-      -1};  // so many succeed, then one fails; below 0: all do
+      -1};  // this number succeed, then one fails; below 0: all do
   std::atomic<bool> lasts{false};  // all fail
 };
 

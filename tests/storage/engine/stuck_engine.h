@@ -45,8 +45,8 @@ class StuckEngine final : public WrappedEngine {
   }
 
  private:
-  // Then it answers all the same: who never tells it to end fails a test, and
-  // does not hang it.
+  // Then it answers all the same: code that never tells it to end fails a test,
+  // and does not hang it.
   static constexpr int kAskedMax = 1000;
 
   const std::shared_ptr<StuckDisk> disk_;

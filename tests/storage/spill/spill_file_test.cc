@@ -129,7 +129,7 @@ TEST_F(SpillFileTest, IsZeroAtFirst) {
   EXPECT_TRUE(in == zeros) << "but what was written";
 }
 
-// Whoever orders the moves may use a queue for each thread.
+// The code that orders the moves may use a queue for each thread.
 TEST_F(SpillFileTest, QueuesOfTwoThreadsMoveAtOnce) {
   Spill spill = MakeSpill(*engine_, Options());
   const SpillMemory out(kBytes, 1), in(kBytes, 2), later(kBytes / 2, 3);

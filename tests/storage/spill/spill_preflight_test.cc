@@ -39,7 +39,7 @@ TEST(SpillPreflight, MeasuresAndLeavesNothing) {
   EXPECT_EQ(NamesIn(dir.path()), std::vector<std::string>());
 }
 
-// Asks who else has files open when a trial opens its own.
+// Sees which others have files open when a trial opens its own.
 class LonelyEngine final : public SpillDiskInMemory {
  public:
   LonelyEngine(std::atomic<int>& open, std::atomic<int>& most)

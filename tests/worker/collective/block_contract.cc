@@ -9,8 +9,8 @@
 namespace troupe {
 namespace {
 
-// Rows of so many elements, and so many of them: none, fewer than ranks, some,
-// and enough for many segments and pieces.
+// A number of rows of some elements each: none, fewer than ranks, some, and
+// enough for many segments and pieces.
 struct Rows {
   int64_t count;
   int64_t elements;

@@ -17,7 +17,7 @@ namespace troupe {
 namespace {
 
 constexpr absl::Duration kShort = absl::Milliseconds(250);
-// Longer than any test: who waits so long was not woken.
+// Longer than any test: a rank that waits so long was not woken.
 constexpr absl::Duration kLong = absl::Seconds(100);
 
 std::string RankWords(int index) {
@@ -242,7 +242,8 @@ TEST_P(CommunicatorFailureContract, PeerThatLeavesInTheMiddleOfALongRun) {
     }
     ran.DecrementCount();
     if (mine->rank() == gone) {
-      // Who is already in the next one, and fails, would fail who is not.
+      // A rank that is already in the next one, and fails, would fail others
+      // that are not.
       ran.Wait();
       return;
     }

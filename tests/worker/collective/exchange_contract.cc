@@ -122,7 +122,7 @@ TEST_P(CommunicatorContract, ExchangesBlocksOfAnySize) {
 
 namespace {
 
-// Who has how much for whom: elements, by rank and peer.
+// How much each rank has for each peer: elements, by rank and peer.
 using Traffic = std::function<int64_t(int from, int to, int ranks)>;
 
 const std::pair<const char*, Traffic> kHostile[] = {
@@ -255,7 +255,8 @@ TEST_P(CommunicatorContract, ShiftsRoundARing) {
 // Of other sizes there than back, and one by one at one end.
 TEST_P(CommunicatorContract, AShiftMeetsSendsAndReceives) {
   if (GetParam().ranks < 2) return;
-  // Who meets the peers of both transfers first waits for who ends one first.
+  // A rank that meets the peers of both transfers first waits for one that ends
+  // one first.
   if (GetParam().meet) GTEST_SKIP() << "transfers are met one by one";
   Together(GetParam(), [](Communicator& communicator) {
     if (communicator.rank() > 1) return;

@@ -80,7 +80,7 @@ class WatchedStore final : public KeyValueStore {
     return shared;
   }
 
-  bool hold = false;  // whoever gets a key
+  bool hold = false;  // a rank that gets a key
   absl::Notification go_on;
   absl::Notification reached;  // the key was set, got or shared
 

@@ -1,4 +1,4 @@
-// Whom a communicator over levels blames, and what ends when it fails.
+// Which rank a communicator over levels blames, and what ends when it fails.
 #include <memory>
 #include <vector>
 
@@ -45,7 +45,8 @@ INSTANTIATE_TEST_SUITE_P(AcrossHosts, OperationFailureContract,
                          testing::Values(Over(CreateAcrossHosts, 3)),
                          RanksName);
 
-// Whoever dies is named by all, not those who waited for it on another level.
+// A rank that dies is named by all, not those that waited for it on another
+// level.
 TEST(LevelsFailure, NamesThePeerThatDiedOnWhateverLevel) {
   for (const Create create : {CreateInOneProcess, CreateAcrossHosts,
                               CreateInPieces, CreateAcrossHostsInPieces}) {

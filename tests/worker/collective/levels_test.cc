@@ -182,7 +182,7 @@ TEST(Levels, PiecesKeepTheBitsOfSumsInOrder) {
   EXPECT_EQ(SumsBy(Over(CreateAcrossHostsInPieces, 4), 70'001), whole);
 }
 
-// Over rings, too, of which the cut decides who begins a sum.
+// Over rings, too, of which the cut decides which rank begins a sum.
 TEST(Levels, PiecesHaveTheSameBitsOnAllRanksAndInAllRuns) {
   const RanksOptions options = Over(
       [](const CommunicatorSeat& seat) {

@@ -30,8 +30,8 @@ class Mortal final : public Communicator {
   // Before each call; an error is what the call returns.
   std::function<absl::Status()> before;
 
-  // REQUIRES that nobody is inside a call. Not under the lock: who goes waits
-  // for the watch, whose thread may ask this one.
+  // REQUIRES that nobody is inside a call. Not under the lock: a communicator
+  // that goes waits for the watch, whose thread may ask this one.
   void Die() {
     std::unique_ptr<Communicator> dying;  // outlives the lock
     absl::MutexLock lock(&mutex_);

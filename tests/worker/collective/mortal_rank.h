@@ -13,9 +13,9 @@
 namespace troupe {
 
 // When the rank is to make this call on its second level, counted from 0, it
-// waits until its first level has ended so many, so that no lane is inside a
-// call, and then all of its communicators are destroyed: the peers see their
-// connections end. What it calls later is Unavailable.
+// waits until its first level has ended that number of calls, so that no lane
+// is inside a call, and then all of its communicators are destroyed: the peers
+// see their connections end. What it calls later is Unavailable.
 struct Death {
   int call = 0;
   int calls_below = 0;

@@ -14,17 +14,17 @@
 namespace troupe {
 namespace {
 
-// Long enough for all who come to be there.
+// Long enough for all that come to be there.
 constexpr absl::Duration kShort = absl::Milliseconds(500);
-// Longer than any test: who waits so long was not woken.
+// Longer than any test: a rank that waits so long was not woken.
 constexpr absl::Duration kLong = absl::Seconds(100);
 
 // The last of the members is the one that fails. Rank 0 needs it in each
 // operation, the others where all need all.
 int FailingOf(int ranks) { return ranks - 1; }
 
-// Where members wait for one another before they go: who has done its part and
-// closes would be missed by those who look for the one to blame.
+// Where members wait for one another before they go: a member that has done its
+// part and closes would be missed by those that look for the one to blame.
 class End {
  public:
   explicit End(int members) : missing_(members) {}
@@ -45,7 +45,7 @@ class End {
 struct Operation {
   const char* name;
   bool all_need_all;
-  // On so many elements for each member.
+  // On `size` elements for each member.
   absl::Status (*run)(Communicator& communicator, int64_t size,
                       const CommOptions& options);
 };
@@ -158,8 +158,8 @@ std::string RankWords(int index) {
   return absl::StrCat("rank ", GlobalRank(index), " ");
 }
 
-// Whether this rank cannot end the operation without the last one. Who can may
-// fail all the same, as those that need the last one do.
+// Whether this rank cannot end the operation without the last one. One that can
+// may fail all the same, as those that need the last one do.
 bool Needs(const Operation& operation, int rank) {
   return operation.all_need_all || rank == 0;
 }

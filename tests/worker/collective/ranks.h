@@ -40,12 +40,12 @@ struct RanksOptions {
   // Whether buffers go in pieces, which are uneven where numbers are few.
   bool in_pieces = false;
   // How many times longer members wait for an absent one, where they ask each
-  // other who it is before they say so.
+  // other which it is before they say so.
   int patience = 1;
   // Makes the device of a rank, where the communicator is for one: buffers are
   // then moved there and back (on_device.h). Empty: in host memory.
   std::unique_ptr<Device> (*new_device)(int index) = nullptr;
-  // Says why this machine cannot run so many ranks, whose tests are then
+  // Says why this machine cannot run `ranks` ranks, whose tests are then
   // skipped; empty: it can.
   std::string (*why_not)(int ranks) = nullptr;
 

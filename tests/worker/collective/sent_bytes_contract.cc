@@ -59,7 +59,7 @@ absl::Status Barrier(Communicator& communicator, CommBuffer, CommBuffer) {
   return communicator.Barrier({});
 }
 
-// What each rank counts of a call with a buffer of so many elements, each time:
+// What each rank counts of a call with a buffer of some elements, each time:
 // the first, which may have tried out how to copy, and the next.
 template <typename T>
 std::vector<uint64_t> SentBytes(const RanksOptions& options, const Call& call,

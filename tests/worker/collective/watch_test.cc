@@ -110,7 +110,7 @@ TEST(Watch, IsGoneWithNothingUnderWay) {
   Operation operation(watch);
 }
 
-// The first cause, also for who comes later.
+// The first cause, also for those that come later.
 TEST(Watch, EndsAllWithOne) {
   Watch watch;
   Operation idle(watch), under_way(watch);

@@ -84,7 +84,7 @@ TEST(StateFolder, IsTriedWithoutATrace) {
   EXPECT_NE(finding.state, FindingState::kFail) << finding.text;
   EXPECT_EQ(finding.text.rfind(above.string() + ": ", 0), 0) << finding.text;
   EXPECT_TRUE(fs::is_empty(above));
-  // Where a file stands nothing can be written, whoever we are.
+  // Where a file stands nothing can be written, by any user.
   std::ofstream(above / "file") << "x";
   EXPECT_EQ(CheckStateFolder((above / "file").string()).state,
             FindingState::kFail);

@@ -157,7 +157,7 @@ TEST_F(ExecutorFollow, AFailureLetsTheRunBeforeEnd) {
   ASSERT_TRUE(executor_.Follow().ok());
   ASSERT_TRUE(executor_.Start(step_, RunnerOf(2), nullptr).ok());
   EXPECT_TRUE(absl::IsCancelled(executor_.Follow()));
-  // Whoever would tell too early has the time to.
+  // A thread that would tell too early has the time to.
   for (int i = 0; i < 20000 && told_ == 0; ++i) std::this_thread::yield();
   EXPECT_EQ(told_, 0);
   go_on_.Notify();

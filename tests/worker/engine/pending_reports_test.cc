@@ -96,7 +96,7 @@ TEST_P(Undrained, EveryStepIsReportedInItsOrder) {
 }
 
 // Whichever rank is asked, when step 3 becomes known to it, sets its flag in
-// the sum of step 4. The last rank to know that is so many steps further.
+// the sum of step 4. The last rank to know that is report_lag steps further.
 TEST_P(Undrained, ARequestEndsAllRanksAfterTheSameStep) {
   for (int asked = 0; asked < ranks(); ++asked) {
     const JobSpec job = JobToStop();

@@ -31,7 +31,7 @@ StepContext ContextOf(int64_t step) {
           .learning_rate = 0.01};
 }
 
-// A rank, and who runs its programs.
+// A rank, and what runs its programs.
 struct Running {
   explicit Running(SmallRankOptions options)
       : rank(Job(), options),

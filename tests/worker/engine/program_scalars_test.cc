@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kSums = 7;
 
-// A rank whose scalars lie in one slot of so many copies.
+// A rank whose scalars lie in one slot of `copies` copies.
 class Rank {
  public:
   explicit Rank(int copies) : arenas_(Budgets(), allocator_) {

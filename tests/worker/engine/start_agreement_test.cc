@@ -83,7 +83,7 @@ TEST(StartAgreement, WhoLoadedSomethingElseIsNamed) {
   }
 }
 
-// Who reads none has none to compare.
+// A rank that reads none has none to compare.
 TEST(StartAgreement, WhoHasOtherTokensIsNamed) {
   for (const bool other : {false, true}) {
     InMemoryStore store;

@@ -239,7 +239,7 @@ class FaultyDisk final : public IoEngine {
   std::map<uint64_t, IoRequest> requests_;  // by tag
 };
 
-// Two ranks, of whom the second has the fault.
+// Two ranks, of which the second has the fault.
 TrainOptions WithAFaultOfRankOne(const FaultyDisk::Fault& fault) {
   return {.ranks = 2, .resume = "latest", .new_io = [fault](int rank) {
             return std::make_unique<FaultyDisk>(

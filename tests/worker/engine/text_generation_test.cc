@@ -258,7 +258,7 @@ TEST_F(TextGeneration, EndsWithTheModelsEndOfText) {
   EXPECT_TRUE(absl::IsInvalidArgument(wrong)) << wrong;
 }
 
-// Whoever waits for a rank that fails does not wait long.
+// The ranks that wait for one that fails do not wait long.
 TEST_F(TextGeneration, ARankThatFailsEndsItForAll) {
   const std::vector<Rank> ranks =
       OverRanks({.tensor = 3, .pipeline = 2}, {.fails = 4});

@@ -259,7 +259,8 @@ TEST(TrainLoop, AnEarlierRunsCheckpointsAreNotReplacedUnasked) {
       << again.warnings[0];
 }
 
-// Whoever wrote the one that it goes on from may have died before it could.
+// The attempt that wrote the one that it goes on from may have died before it
+// could.
 TEST(TrainLoop, AnAttemptRemovesWhatIsOlderThanTheJobsOwnThatItGoesOnFrom) {
   for (const bool ran_before : {true, false}) {
     JobSpec job = CheckpointedJob("goes_on", false);

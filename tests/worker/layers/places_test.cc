@@ -173,7 +173,7 @@ TEST_F(MaskSourceTest, RowsThatLieApartAreMaskedApart) {
   EXPECT_FALSE(masked[1].Of(Tensor(), 4).defined());
 }
 
-// Of 24 columns a rank has 8 to 15, and masks them as whoever has all does.
+// Of 24 columns a rank has 8 to 15, and masks them as a rank that has all does.
 TEST_F(MaskSourceTest, ColumnsThatAreCutAreMaskedAsIfAllWereThere) {
   call_.context = {.first_sample = 3, .training = true};
   const std::vector<SliceRun> rows = {{.whole = 13, .local = 0, .count = 2}};

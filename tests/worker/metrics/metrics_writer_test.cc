@@ -56,7 +56,7 @@ class Disk {
     absl::MutexLock lock(&mutex_);
     return synced_;
   }
-  // Waits until so many operations have begun.
+  // Waits until `tries` operations have begun.
   void AwaitTries(int tries) const {
     absl::MutexLock lock(&mutex_);
     const auto enough = [&] { return tries_ >= tries; };

@@ -21,7 +21,7 @@ uint32_t Unmasked(uint32_t masked) {
   return (rotated >> 17) | (rotated << 15);
 }
 
-// Takes so many bytes off the file's rest.
+// Takes `bytes` bytes off the file's rest.
 absl::string_view Take(size_t bytes, absl::string_view& rest) {
   CHECK_GE(rest.size(), bytes) << "the file ends within a record";
   const absl::string_view taken = rest.substr(0, bytes);

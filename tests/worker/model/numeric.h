@@ -14,8 +14,8 @@
 
 namespace troupe {
 
-// Memory of a device, full of NaN at first, so that whoever reads what nobody
-// wrote is found out.
+// Memory of a device, full of NaN at first, so that a read of memory that was
+// never written is found out.
 class DeviceMemory {
  public:
   DeviceMemory(Device& device, int64_t bytes);

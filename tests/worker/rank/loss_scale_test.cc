@@ -56,7 +56,8 @@ TEST(LossScale, OfANumberStaysThat) {
   EXPECT_EQ(scale.state().skipped_steps, 4);
 }
 
-// A fixed one counts good steps without an end; who finds one begins there.
+// A fixed one counts good steps without an end; a job that finds one begins
+// there.
 TEST(LossScale, GrowsBehindALongRunOfAFixedOne) {
   TrainingSpec training = Fp16();
   training.set_loss_scale(8);

@@ -1,5 +1,5 @@
 // One rank of a small job, compiled by the planner, with memory, units and
-// data, but nobody who runs it: for tests that carry out single instructions.
+// data, but no executor: for tests that carry out single instructions.
 //
 //   SmallRank rank(SmallJob(), {.ranks = 2, .rank = 1});
 //   ASSERT_TRUE(rank.Run("L m0").ok());

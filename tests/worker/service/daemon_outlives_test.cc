@@ -236,8 +236,8 @@ TEST(WorkerDaemon, ARefusalEndsNoRank) {
   }
 }
 
-// It says of whom its rank is, and a scheduler that refuses it as another
-// cluster's changes nothing of that.
+// It says of which cluster its rank is, and a scheduler that refuses it as
+// another cluster's changes nothing of that.
 TEST(WorkerDaemon, ARankStaysThatOfTheClusterThatGaveIt) {
   auto scheduler = std::make_unique<FakeScheduler>(
       FakeScheduler::Options{.cluster_id = "aaaa"});

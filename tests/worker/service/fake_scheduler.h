@@ -70,7 +70,7 @@ class FakeScheduler final : public Workers::Service {
   std::map<std::string, grpc::ServerContext*> contexts_ ABSL_GUARDED_BY(mutex_);
   std::vector<WorkerMessage> heard_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> store_ ABSL_GUARDED_BY(mutex_);
-  // Who waits for a key.
+  // The ranks that wait for a key.
   std::multimap<std::string, std::pair<Stream*, RankRef>> waiting_
       ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<grpc::Server> server_;

@@ -59,7 +59,7 @@ TEST(FileChecker, AnswersAllThatAreAskedAtOnce) {
 TEST(FileChecker, SendsNothingOnceItIsDetached) {
   for (int i = 0; i < 50; ++i) {
     FileChecker checker;
-    bool over = false;  // not guarded: sanitizers see who reads it too late
+    bool over = false;  // not guarded: sanitizers see a read that is too late
     for (int n = 1; n <= 3; ++n) {
       checker.Check(Question(n), [&over](WorkerMessage) {
         EXPECT_FALSE(over);

@@ -55,7 +55,7 @@ class Meeting {
     }
   }
 
-  // Once so many have come.
+  // Once `count` have come.
   std::map<int, LinksMeasured> Answers(size_t count) {
     absl::MutexLock lock(&mutex_);
     const auto come = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

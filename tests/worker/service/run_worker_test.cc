@@ -58,8 +58,7 @@ TEST(RunWorker, ServesUntilASignal) {
       1u);
 }
 
-// And it says so: whoever reads the log of one that ended at once wants to
-// know.
+// And it says so: a reader of the log of one that ended at once wants to know.
 TEST(RunWorker, EndsWhereItsParentIsGone) {
   const std::string log = testing::TempDir() + "/orphan.log";
   EXPECT_EQ(

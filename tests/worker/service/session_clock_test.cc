@@ -10,7 +10,7 @@
 namespace troupe {
 namespace {
 
-// So many more are heard soon.
+// `more` more are heard soon.
 void ExpectHeartbeats(FakeScheduler& scheduler, size_t more) {
   const auto count = [&scheduler] {
     return scheduler.Count([](const auto& m) { return m.has_heartbeat(); });

@@ -193,7 +193,7 @@ class EnqueuedCommunicator final : public Communicator, private Watched {
     return absl::CancelledError(absl::StrCat("aborted: ", aborted_.message()));
   }
 
-  // What to tell those who end because this one does.
+  // What to tell those that end because this one does.
   Cause CauseOfEnd() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     if (!aborted_.ok()) return [why = Aborted()] { return why; };
     if (inquest_ == nullptr) return beside_;

@@ -11,11 +11,12 @@
 //    and so are those of all communicators with that watch, each on a thread of
 //    its own: an abort may wait for all that the device does, and so for
 //    operations that only another abort ends.
-// 2. Whoever has waited for a fence asks Outcome what it was that ended there.
-//    After a failure the members meet on the host, once, to find out who is to
-//    blame: who does not come. Those who only waited for that one come within
-//    a tenth of the timeout, if they were no further apart. Who ended with
-//    another communicator has that one's answer.
+// 2. A caller that has waited for a fence asks Outcome what it was that ended
+//    there. After a failure the members meet on the host, once, to find out
+//    which is to blame: the one that does not come. Members that only waited
+//    for that one come within a tenth of the timeout, if they were no further
+//    apart. A member that ended with another communicator has that one's
+//    answer.
 // 3. Where a call asks for it (CommOptions.meet), the members meet before it is
 //    enqueued, too. That takes about a round trip on the host, and the device
 //    may be given less than it could do; but then all members will enqueue the

@@ -18,13 +18,13 @@
 
 namespace troupe {
 
-// Thread-safe; who comes while another thread meets waits for its turn.
+// Thread-safe; a thread that comes while another meets waits for its turn.
 class HostMeeting {
  public:
   explicit HostMeeting(std::unique_ptr<Communicator> host);
 
-  // Whom an operation of this rank needs, as indices in the group: all; or one
-  // to send to, one to receive from, or both, who may be the same.
+  // What an operation of this rank needs, as indices in the group: all; or one
+  // to send to, one to receive from, or both, which may be the same.
   struct Peers {
     int to = kNobody;
     int from = kNobody;
@@ -33,8 +33,8 @@ class HostMeeting {
   };
   // Returns once they have come: all, or for each transfer the other end of it,
   // which may do several by one operation or one by one. Errors are the
-  // communicator's: who did not come, died or aborted (MissingRank), without
-  // the name of the group.
+  // communicator's: the member that did not come, died or aborted
+  // (MissingRank), without the name of the group.
   absl::Status With(const Peers& peers, const CommOptions& options);
 
   void Abort(const absl::Status& why) { host_->Abort(why); }
@@ -43,7 +43,7 @@ class HostMeeting {
   absl::Status Shift(const Peers& peers, const CommOptions& options)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  absl::Mutex mutex_;  // held by who meets
+  absl::Mutex mutex_;  // held by the thread that meets
   const std::unique_ptr<Communicator> host_;
 };
 

@@ -22,7 +22,7 @@ struct WarmUpOptions {
 
 // Each collective once, and transfers between neighbours in the group, both
 // ways, on a few numbers. All members call it. Errors are the communicator's:
-// who did not come.
+// the member that did not come.
 absl::Status WarmUp(Communicator& communicator, const WarmUpOptions& options);
 
 }  // namespace troupe

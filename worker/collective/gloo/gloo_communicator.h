@@ -1,7 +1,7 @@
 // Communicators over TCP, on Debian's libgloo: its connections and its
 // unbuffered send and receive. The collectives on top are ours (ring.h,
 // exchange.h), as Gloo's ring reaches a fraction of what its send and receive
-// do, and because a wait for one known peer tells who is missing (wires.h).
+// do, and because a wait for one known peer tells which is missing (wires.h).
 //
 // Each communicator has its own connections and two threads: Gloo's, which
 // moves bytes, and the watch. Neither spins. Calls block in condition

@@ -17,7 +17,7 @@
 //
 // The secret is 256 random bits that the first rank draws. The store is the
 // scheduler's: it gives to ranks of this attempt only, over TLS, what ranks of
-// this attempt have set. So whoever knows the secret is a member (proof.h).
+// this attempt have set. So a peer that knows the secret is a member (proof.h).
 //
 // Where a member does not come in time, the first rank says so in place of the
 // answers, and all name the same one.

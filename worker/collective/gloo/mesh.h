@@ -25,9 +25,9 @@ namespace troupe {
 class GlooMesh final : public ::gloo::Context {
  public:
   // Joins the group of the seat. Errors: InvalidArgument, the address cannot be
-  // bound; ResourceExhausted, the process may not open so many files; those of
-  // the store; DeadlineExceeded or Unavailable, with the global rank that did
-  // not come, could not be reached, or in whose place a stranger is.
+  // bound; ResourceExhausted, the process may not open that number of files;
+  // those of the store; DeadlineExceeded or Unavailable, with the global rank
+  // that did not come, could not be reached, or in whose place a stranger is.
   static absl::StatusOr<std::unique_ptr<GlooMesh>> Connect(
       const CommunicatorSeat& seat);
 

@@ -45,17 +45,17 @@ class Notices {
   // Looks what came since the last time; does not wait.
   void Poll();
   // Whether an operation cannot go on: a peer is dead, or its notice says more
-  // than that it left: whoever waits for that one hears so from Gloo. REQUIRES
-  // Poll.
+  // than that it left: a member that waits for that one hears so from Gloo.
+  // REQUIRES Poll.
   bool Bad() const;
 
-  // Who is to blame where this rank waits for `peer`, as far as is known now;
-  // nothing while the last of the chain may still answer. REQUIRES Poll.
+  // The member to blame where this rank waits for `peer`, as far as is known
+  // now; nothing while the last of the chain may still answer. REQUIRES Poll.
   std::optional<Verdict> Blame(int peer) const;
   // The same when there is no time left: the last of the chain did not come.
   Verdict BlameNow(int peer) const;
 
-  // Sends our notice to all who are not dead: once at most.
+  // Sends our notice to all that are not dead: once at most.
   void Say(Notice::Kind kind, int peer, absl::string_view text);
   // Waits shortly until it is on its way to all but `culprit` (-1: to all);
   // and, where it says more than that we leave, until they have said theirs:

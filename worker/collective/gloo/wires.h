@@ -1,4 +1,4 @@
-// Sends and receives over a mesh that end: with the data, or with who is to
+// Sends and receives over a mesh that end: with the data, or with the member to
 // blame.
 //
 //   wires.Begin(deadline, slot);
@@ -51,8 +51,8 @@
 namespace troupe {
 
 // Memory that takes part in an operation, with the messages under way in it:
-// all sends to one peer, all receives from one peer, so that it is known who is
-// missing. (Gloo tells only whose message completed last.) Several wires may
+// all sends to one peer, all receives from one peer, so that it is known which
+// is missing. (Gloo tells only whose message completed last.) Several wires may
 // lie over the same memory. Destroy them before the memory goes.
 struct Wire {
   struct Traffic {
@@ -129,7 +129,7 @@ class Wires final : private Watched {
 
   absl::Status WaitOne(Wire& wire, Wait kind) ABSL_LOCKS_EXCLUDED(mutex_);
   void EndWait() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Finds who is to blame, tells the peers, and returns an error.
+  // Finds the member to blame, tells the peers, and returns an error.
   absl::Status Fail(int peer) ABSL_LOCKS_EXCLUDED(mutex_);
   Verdict Judge(int peer) ABSL_LOCKS_EXCLUDED(mutex_);
   void CloseMesh(int culprit) ABSL_LOCKS_EXCLUDED(mutex_, closing_);

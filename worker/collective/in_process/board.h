@@ -1,5 +1,5 @@
-// The memory that the ranks of an in-process group share: who has come, which
-// buffer each has put up, and how the group failed, if it did.
+// The memory that the ranks of an in-process group share: which have come,
+// which buffer each has put up, and how the group failed, if it did.
 //
 // A collective is a row of phases. In the first all ranks put up their buffers
 // and wait for each other: here a rank can be missed, time can run out, a peer
@@ -48,7 +48,7 @@ class Board {
   CommBuffer BufferOf(int rank) const ABSL_LOCKS_EXCLUDED(mutex_);
   Entry EntryOf(int rank) const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Another rank has read so many bytes that `giver` put up.
+  // Another rank has read `bytes` bytes that `giver` put up.
   void CountGiven(int giver, size_t bytes) {
     given_[giver].fetch_add(bytes, std::memory_order_relaxed);
   }
@@ -77,13 +77,13 @@ class Board {
   Verdict Cross(const Crossing& crossing, absl::Time deadline)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The group failed: all who wait return `outcome`. The first stays.
+  // The group failed: all that wait return `outcome`. The first stays.
   void Fail(Verdict outcome) ABSL_LOCKS_EXCLUDED(mutex_);
   bool HasFailed() const ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
     return !failure_.ok();
   }
-  // The rank destroyed its communicator: those who wait for it fail.
+  // The rank destroyed its communicator: those that wait for it fail.
   void Leave(int rank) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

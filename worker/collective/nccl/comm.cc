@@ -127,7 +127,7 @@ absl::Status NcclComm::Enqueue(
   }
   RETURN_IF_ERROR(ToStatus(result, name));
   if (result == ncclSuccess) return absl::OkStatus();
-  // Whoever watches the deadline aborts.
+  // The watch of the deadline aborts.
   return Settle(name, {});
 }
 

@@ -1,8 +1,8 @@
 // How the members of a group come to an NCCL communicator.
 //
-// All connect by Gloo first: who does not come is missed there, by name. Rank 0
-// sets "<group>/nccl" to NCCL's id of the group, the others read it, and NCCL
-// joins members that are all there.
+// All connect by Gloo first: a member that does not come is missed there, by
+// name. Rank 0 sets "<group>/nccl" to NCCL's id of the group, the others read
+// it, and NCCL joins members that are all there.
 #ifndef TROUPE_WORKER_COLLECTIVE_NCCL_JOIN_H_
 #define TROUPE_WORKER_COLLECTIVE_NCCL_JOIN_H_
 

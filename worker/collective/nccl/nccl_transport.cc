@@ -44,7 +44,7 @@ bool Even(const CommBlocks& blocks) {
          blocks.whole.elements;
 }
 
-// So many calls, launched as one.
+// Several calls, launched as one.
 ncclResult_t Grouped(int calls, absl::FunctionRef<ncclResult_t(int)> call) {
   ncclResult_t result = ncclGroupStart();
   for (int i = 0; i < calls && IsGood(result); ++i) result = call(i);

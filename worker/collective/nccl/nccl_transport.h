@@ -18,7 +18,7 @@
 
 namespace troupe {
 
-// Of member `rank` of so many. Borrows the device.
+// Of member `rank` of the group. Borrows the device.
 struct NcclSeat {
   CudaDevice& device;
   int rank = 0;

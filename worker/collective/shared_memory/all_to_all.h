@@ -1,9 +1,9 @@
 // The all-to-all of a group that shares a segment, with blocks of any sizes.
 //
 // A rank knows the sizes of what it sends and receives, and no others. So in
-// the first phase, beside the first pieces, each says what it gives to whom,
-// what it expects of whom, and how long its longest block is. Then all know how
-// many phases there are, and who disagrees with whom.
+// the first phase, beside the first pieces, each says what it gives to each
+// other, what it expects of each, and how long its longest block is. Then all
+// know how many phases there are, and which ranks disagree.
 #ifndef TROUPE_WORKER_COLLECTIVE_SHARED_MEMORY_ALL_TO_ALL_H_
 #define TROUPE_WORKER_COLLECTIVE_SHARED_MEMORY_ALL_TO_ALL_H_
 

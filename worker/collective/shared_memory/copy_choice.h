@@ -34,7 +34,7 @@ class CopyChoice {
  public:
   CopyKind kind() const { return kind_; }
 
-  // An operation begins that passes so many bytes on. Whether a trial is due:
+  // An operation begins that passes `bytes` bytes on. Whether a trial is due:
   // before the first operation that is large enough to gain by it, and now and
   // then. Groups without one never touch what a trial needs.
   bool Due(int64_t bytes);

@@ -16,7 +16,7 @@ namespace troupe {
 
 // The segment, laid out by SegmentMap; all ranks have set their MemberState's
 // process. FailedPrecondition, at all members alike: not all of them can open
-// it, and who cannot. Errors of the store, and DeadlineExceeded, name the
+// it, and which cannot. Errors of the store, and DeadlineExceeded, name the
 // global rank that did not come.
 absl::StatusOr<SharedSegment> JoinSegment(const CommunicatorSeat& seat);
 

@@ -116,7 +116,8 @@ Verdict Members::Look(absl::Span<const int> missing, absl::Time deadline,
   for (int peer = 0; peer < map_.ranks(); ++peer) {
     const bool missed =
         std::find(missing.begin(), missing.end(), peer) != missing.end();
-    // Whoever left in peace may be dead by now: nobody else minds.
+    // A peer that left in peace may be dead by now: that matters only to a rank
+    // that misses it.
     if (HasLeft(peer) ? missed : IsDead(peer)) {
       if (came()) return {};
       // It may have gone because of a notice that came since we looked.

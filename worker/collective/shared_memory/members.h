@@ -1,5 +1,5 @@
-// How the members of a group are: who is dead, who has left, who gave up, and
-// who is to blame where a wait does not end. A rank that goes leaves its last
+// How the members of a group are: which are dead, have left or gave up, and
+// which is to blame where a wait does not end. A rank that goes leaves its last
 // words in its MemberState, so that all name the same culprit; and where its
 // process ends without any, the kernel tells (pidfd).
 #ifndef TROUPE_WORKER_COLLECTIVE_SHARED_MEMORY_MEMBERS_H_
@@ -32,16 +32,16 @@ class Members {
   Members(const Members&) = delete;
   Members& operator=(const Members&) = delete;
 
-  // Whether waiting for `missing`, of whom the first is furthest behind, may go
-  // on; if not, why, and the others are told. REQUIRES one or more. `came` says
-  // whether the wait has ended meanwhile: a rank that leaves after its part is
-  // not to blame.
+  // Whether waiting for `missing`, of which the first is furthest behind, may
+  // go on; if not, why, and the others are told. REQUIRES one or more. `came`
+  // says whether the wait has ended meanwhile: a rank that leaves after its
+  // part is not to blame.
   Verdict Look(absl::Span<const int> missing, absl::Time deadline,
                absl::FunctionRef<bool()> came);
   // Whether the group is broken already, as far as its members said.
   Verdict Broken() const;
 
-  // This rank goes: its peers are told, and whoever sleeps wakes up.
+  // This rank goes: its peers are told, and those that sleep wake up.
   void Abort(const absl::Status& why) {
     Say(MemberState::kAborted, rank_, why.message());
   }

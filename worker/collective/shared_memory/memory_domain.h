@@ -1,4 +1,4 @@
-// Who can share memory with whom, told before anybody tries.
+// Which processes can share memory with which, told before any of them tries.
 #ifndef TROUPE_WORKER_COLLECTIVE_SHARED_MEMORY_MEMORY_DOMAIN_H_
 #define TROUPE_WORKER_COLLECTIVE_SHARED_MEMORY_MEMORY_DOMAIN_H_
 

@@ -86,7 +86,7 @@ bool Phases::Spin(const SharedCounter& counter, uint32_t seen) {
   return false;
 }
 
-// `missing` says who has not come, whenever it is asked.
+// `missing` says which ranks have not come, whenever it is asked.
 template <typename MissingRanks>
 absl::Status Phases::Sleep(SharedCounter& counter, uint32_t seen,
                            const MissingRanks& missing) {
@@ -106,8 +106,8 @@ absl::Status Phases::Sleep(SharedCounter& counter, uint32_t seen,
   return absl::OkStatus();
 }
 
-// Who has not ended this phase; first, one that is furthest behind. Each phase
-// is read once: they go on meanwhile.
+// The ranks that have not ended this phase; first, one that is furthest behind.
+// Each phase is read once: they go on meanwhile.
 const std::vector<int>& Phases::Missing() {
   missing_.clear();
   uint32_t furthest = 0;

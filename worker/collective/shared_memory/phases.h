@@ -7,10 +7,10 @@
 //     What is written in phase k lies in the slots of parity k % 2, and is read
 //     in phase k + 1. An operation ends with a phase in which it only reads.
 //
-// Who writes in phase k + 2 to the slots that were read in phase k + 1 does so
-// after all have ended phase k + 1. And the next operation may begin to write
-// in the phase in which the last one still reads: the parities differ. So an
-// operation costs no more meetings than its data needs, and small ones need
+// A rank that writes in phase k + 2 to the slots that were read in phase k + 1
+// does so after all have ended phase k + 1. And the next operation may begin to
+// write in the phase in which the last one still reads: the parities differ. So
+// an operation costs no more meetings than its data needs, and small ones need
 // one.
 //
 // Send and recv are no phases: they wait for a counter of their channel.
@@ -47,7 +47,7 @@ class Phases {
 
   // An operation. All members of a collective give the same `call`, a number
   // that tells operation and size; 0 for send and recv. An error of this or of
-  // what follows ends the operation: verdict() says who is to blame.
+  // what follows ends the operation: verdict() says which rank is to blame.
   absl::Status Begin(absl::Time deadline, uint64_t call);
   const Verdict& verdict() const { return verdict_; }
 

@@ -16,14 +16,14 @@ namespace troupe {
 // Of one operation. Borrows the phases.
 class Pieces {
  public:
-  // Of no more than so many bytes each.
+  // Of no more than `bytes` bytes each.
   Pieces(Phases& phases, CopyKind kind, DType element, int64_t bytes);
 
   int64_t CountIn(int64_t elements) const;
   // Piece t of a buffer; empty after its end.
   CommBuffer Of(const CommBuffer& buffer, int64_t t) const;
 
-  // Into a slot that this phase writes, and so many ranks read.
+  // Into a slot that this phase writes, and `readers` ranks read.
   void Put(char* slot, const CommBuffer& piece, int readers) const;
   // From a slot that this phase reads.
   static void Take(const CommBuffer& piece, const char* slot);

@@ -34,7 +34,7 @@ class SharedSegment {
   size_t bytes() const { return bytes_; }
   // Where others open it: "PID N BYTES NONCE".
   std::string address() const;
-  // Nobody can open it any more; those who have it keep it.
+  // Nobody can open it any more; those that have it keep it.
   void Close();
 
  private:

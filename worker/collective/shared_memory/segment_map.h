@@ -38,7 +38,7 @@ struct alignas(64) MemberState {
   // What it called at the beginning of a phase, by the phase's parity.
   std::atomic<uint64_t> call[2] = {};
   std::atomic<uint64_t> longest[2] = {};  // bytes: all_to_all.h
-  // While it sleeps: for whom, and until which counter (its place in the
+  // While it sleeps: for which peer, and until which counter (its place in the
   // segment) is not what it was.
   std::atomic<int32_t> waits_for{-1};
   std::atomic<uint32_t> waits_at{0};
@@ -78,7 +78,7 @@ class SegmentMap {
   void Initialize();
 
   int ranks() const { return ranks_; }
-  // A rank's in slot is so many pieces of so many bytes: one for each rank. Its
+  // A rank's in slot is pieces of piece_bytes() each: one for each rank. Its
   // out slot is one piece.
   int64_t piece_bytes() const { return piece_bytes_; }
   int64_t slot_bytes() const { return piece_bytes_ * ranks_; }

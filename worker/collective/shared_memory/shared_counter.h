@@ -15,7 +15,7 @@ namespace troupe {
 // may call anything.
 class alignas(64) SharedCounter {
  public:
-  // What was written before Set is visible to who sees its value by Get.
+  // What was written before Set is visible to readers of its value by Get.
   uint32_t Get() const { return value_.load(std::memory_order_acquire); }
   void Set(uint32_t value) {
     value_.store(value);  // before the look for sleepers

@@ -1,7 +1,7 @@
 // Communicators between processes of one host, through memory that they share:
 // no sockets, no copies by the kernel, no threads of its own. collectives.h
 // says what is copied where, phases.h how ranks wait for each other, members.h
-// how they find out who is missing, join.h how they meet.
+// how they find out which are missing, join.h how they meet.
 //
 // Costs no more than 18 MiB of memory for a group, not for a rank
 // (segment_map.h). A dead peer is noticed within 20 ms, one that leaves or

@@ -55,7 +55,7 @@ class LocalClusterTest : public testing::Test {
   WorkerShare share_ = {.threads = 3, .device_memory = "1GiB"};
 };
 
-// Whoever wants workers without certificates says so each time.
+// A user who wants workers without certificates says so each time.
 TEST_F(LocalClusterTest, AddsNoInsecureWorkersUnasked) {
   ASSERT_TRUE(Start().ok());
   workers_ = 3;
@@ -149,7 +149,8 @@ TEST_F(LocalClusterTest, StartsAsManyAsAreMissing) {
   EXPECT_EQ(CountWorkers(whole.members), 3);
 }
 
-// Whoever starts it again does not remember the flags, and is not told them.
+// The user who starts it again does not remember the flags, and is not told
+// them.
 TEST_F(LocalClusterTest, AWorkerInAnothersPlaceIsStartedAsThatOneWas) {
   share_.gpu = true;
   const LocalCluster cluster = Start().value();

@@ -127,7 +127,7 @@ TEST(EndProcesses, DoesNotWaitWhereItIsHurried) {
 }
 
 TEST(EndProcesses, LeavesStrangersAlone) {
-  // Our own id with another start: whoever had it before is gone.
+  // Our own id with another start: the process that had it before is gone.
   const ProcessId stranger{.pid = getpid(),
                            .start_ticks = Identify(getpid()).start_ticks - 1};
   const EndOutcome outcome =

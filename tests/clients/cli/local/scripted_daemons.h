@@ -1,5 +1,5 @@
 // Scripts in place of the daemons: the scheduler points at a fake that runs in
-// the test, workers write down who they are, and both stay until they are told
+// the test, workers write down their names, and both stay until they are told
 // to go.
 #ifndef TROUPE_TESTS_CLIENTS_CLI_LOCAL_SCRIPTED_DAEMONS_H_
 #define TROUPE_TESTS_CLIENTS_CLI_LOCAL_SCRIPTED_DAEMONS_H_
@@ -26,7 +26,7 @@ class ScriptedDaemons {
   void Script(const std::string& name, const std::string& body) const;
   void WriteScripts() const;
 
-  // Those that have written down who they are, ended or not.
+  // Those that have written down their names, ended or not.
   std::vector<WorkerStatus> Workers() const;
   // What one was started with; empty where there is none.
   std::string Arguments(int64_t pid) const;

@@ -90,7 +90,7 @@ std::string PemOf(const std::string& path) {
   return ReadSmallFile(path).value();
 }
 
-// As one who does not look at its own certificate first.
+// As one that does not look at its own certificate first.
 ChannelTrust Careless(const PeerTrust& trust) {
   const MemberFiles files = FilesOfMember(trust.certificates);
   grpc::SslCredentialsOptions options;

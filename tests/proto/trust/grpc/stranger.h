@@ -1,4 +1,4 @@
-// Those who knock at a port of TLS without gRPC: plain sockets, and OpenSSL's
+// Those that knock at a port of TLS without gRPC: plain sockets, and OpenSSL's
 // client with whatever one wants to show. The scheduler must hang up.
 #ifndef TROUPE_TESTS_PROTO_TRUST_GRPC_STRANGER_H_
 #define TROUPE_TESTS_PROTO_TRUST_GRPC_STRANGER_H_
@@ -10,7 +10,7 @@
 
 namespace troupe {
 
-// How long it took until the other side hung up on one who said this and then
+// How long it took until the other side hung up on one that said this and then
 // nothing; infinite where that takes longer than ten seconds. What it answered
 // is not looked at.
 absl::Duration HungUpAfter(int port, const std::string& said);

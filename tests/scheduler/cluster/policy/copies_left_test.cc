@@ -66,8 +66,8 @@ TEST(CopiesLeft, ThatCannotBeSavedAreNotSaved) {
   EXPECT_FALSE(CannotBeSaved(job));
 }
 
-// Who leaves keeps them until it is stored that they are a checkpoint, or the
-// store cannot.
+// A worker that leaves keeps them until it is stored that they are a
+// checkpoint, or the store cannot.
 TEST(CopiesLeft, AreAwaitedWhileTheyAreCommitted) {
   OneRank job;
   using Saving = phase::SavingCopies;

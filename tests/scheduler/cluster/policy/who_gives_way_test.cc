@@ -20,7 +20,7 @@ class WhoGivesWayTest : public testing::Test {
     contest_.alive.push_back(&worker);
     return &worker;
   }
-  // Of so many ranks, as many of which are vacant.
+  // Of `ranks` ranks, `vacant` of which are vacant.
   WaitingJob& Waits(int number, int ranks, int vacant, bool gpu = false) {
     WaitingJob& job = contest_.waiting.emplace_back();
     job.job = JobId(number);

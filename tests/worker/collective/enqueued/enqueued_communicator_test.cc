@@ -119,7 +119,8 @@ TEST(EnqueuedCommunicatorTest, TimeCountsFromWhenTheQueueGetsThere) {
   });
 }
 
-// Whoever noticed nothing is told by the watch; those behind it are told, too.
+// A rank that noticed nothing is told by the watch; those behind it are told,
+// too.
 TEST(EnqueuedCommunicatorTest, ADeadlineNamesWhoDidNotComeAndFreesTheQueue) {
   absl::BlockingCounter over(2);
   OnRanks(3, CreateLateAndDeaf, [&](Rank rank) {
@@ -134,7 +135,7 @@ TEST(EnqueuedCommunicatorTest, ADeadlineNamesWhoDidNotComeAndFreesTheQueue) {
   });
 }
 
-// Two who wait for the third do not blame each other, though one began later.
+// Two that wait for the third do not blame each other, though one began later.
 TEST(EnqueuedCommunicatorTest, WhoBeganLaterIsNotToBlame) {
   absl::BlockingCounter over(2);
   OnRanks(3, CreateLateAndDeaf, [&](Rank rank) {

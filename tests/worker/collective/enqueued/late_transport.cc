@@ -133,7 +133,7 @@ class LateTransport final : public Transport {
   SplitMemoryDevice& device_;
   const bool deaf_;
   absl::Notification aborted_;
-  absl::Mutex aborting_;  // held by who aborts, to the end
+  absl::Mutex aborting_;  // held by a thread that aborts, to the end
   absl::Mutex mutex_;
   absl::Status error_ ABSL_GUARDED_BY(mutex_);
 };

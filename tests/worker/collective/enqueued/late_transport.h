@@ -11,7 +11,7 @@
 //
 // An abort ends its own operations at once, and returns when all that was in
 // the device's queues has run, those of other communicators too, as NCCL's may;
-// who asks for errors meanwhile waits.
+// a thread that asks for errors meanwhile waits.
 #ifndef TROUPE_TESTS_WORKER_COLLECTIVE_ENQUEUED_LATE_TRANSPORT_H_
 #define TROUPE_TESTS_WORKER_COLLECTIVE_ENQUEUED_LATE_TRANSPORT_H_
 

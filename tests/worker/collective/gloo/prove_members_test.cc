@@ -1,4 +1,4 @@
-// Those who come in a member's place.
+// Those that come in a member's place.
 #include "worker/collective/gloo/prove_members.h"
 
 #include <netinet/in.h>
@@ -23,7 +23,7 @@
 namespace troupe {
 namespace {
 
-// Gives a secret of another attempt to who looks through it.
+// Gives a secret of another attempt to callers that look through it.
 class OtherAttempt final : public KeyValueStore {
  public:
   explicit OtherAttempt(KeyValueStore& store) : store_(store) {}

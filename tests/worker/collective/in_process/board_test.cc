@@ -37,7 +37,7 @@ TEST(BoardTest, NamesTheFirstWhoDidNotCome) {
   const Verdict late = board.Enter(0, {"x", {}}, SteadyNow());
   EXPECT_EQ(late.code, StatusCode::kDeadlineExceeded);
   EXPECT_EQ(late.peer, 1);
-  // The group has failed: whoever comes later hears the same.
+  // The group has failed: a rank that comes later hears the same.
   const Verdict second = board.Enter(1, {"x", {}}, kNever);
   EXPECT_EQ(second.code, StatusCode::kDeadlineExceeded);
   EXPECT_EQ(second.peer, 1);

@@ -25,7 +25,7 @@ TEST(InProcessCommunicatorTest, RefusesAStoreForProcesses) {
                     {"threads of one process"}));
 }
 
-// What the members share goes with the store, whoever of them came.
+// What the members share goes with the store, whichever of them came.
 TEST(InProcessCommunicatorTest, NothingStaysOfAGroupThatDoesNotMeet) {
   std::weak_ptr<void> board;
   {

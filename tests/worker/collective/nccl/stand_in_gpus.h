@@ -21,7 +21,7 @@ std::set<int> StandInContexts();
 // Whether events have run from now on; at first they have.
 void SetEventsHaveRun(bool have_run);
 
-// Waits until so many events were asked for, or communicators aborted, since
+// Waits until `count` events were asked for, or communicators aborted, since
 // the reset.
 void AwaitEventQueries(int count);
 void AwaitNcclAborts(int count);

@@ -60,7 +60,7 @@ TEST_F(MembersTest, AtTheDeadlineTheOneWhoWaitsForNobodyIsMissing) {
   const Verdict verdict = Look({1}, absl::InfinitePast());
   EXPECT_EQ(verdict.code, StatusCode::kDeadlineExceeded);
   EXPECT_EQ(verdict.peer, 2);
-  // The others are told, also the one who is missing.
+  // The others are told, also the one that is missing.
   EXPECT_EQ(members_[1]->Broken().peer, 2);
   EXPECT_EQ(members_[2]->Broken().peer, 0);
   EXPECT_NE(members_[2]->Broken().what.find("gave up"), std::string::npos);
