@@ -18,7 +18,7 @@ const StepReport& FirstThatKnows(const std::map<int, StepReport>& reports) {
   return known != reports.end() ? known->second : reports.begin()->second;
 }
 
-// Between two exchanges one island may be so many steps ahead of another.
+// Between two exchanges one island may be `every` steps ahead of another.
 size_t OpenMax(const Plan& plan) {
   const int64_t apart = HasIslands(plan) ? plan.job().islands().every() : 0;
   return std::min<int64_t>(StepGather::kStepsOpenMax + apart,

@@ -49,7 +49,7 @@ class SimulatedWorker {
 
   // Something happens to the rank that it has, or will hear that it has.
   void Harm();
-  // It is no longer of a worker that has that rank, or keeps what it left.
+  // The rank that it has is lost, and so are the copies that it keeps.
   void Lose();
   // From now on it says nothing more; or it says that it is alive, but does
   // nothing that it is told.
