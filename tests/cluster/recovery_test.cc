@@ -110,10 +110,11 @@ TEST_F(RecoveryTest, FilesOfMetricsHaveEachStepOnce) {
   EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
   const std::vector<double> losses = LossesOf(1);
   ASSERT_EQ(losses.size(), static_cast<size_t>(kSteps));
-  // A worker of rank 0 may be killed in the middle of a row: then that one is
-  // missing, and an event says so.
+  // A worker of rank 0 may be killed before it has written its last rows: then
+  // these are missing, and an event says so. Steps take milliseconds.
+  constexpr size_t kUnwrittenMost = 100;
   const auto expect_all = [&](size_t rows, const std::string& file) {
-    EXPECT_GE(rows, losses.size() - 1) << file;
+    EXPECT_GE(rows, losses.size() - kUnwrittenMost) << file;
     EXPECT_EQ(rows < losses.size(),
               absl::StrContains(outcome.out, file + " has no rows of step"))
         << rows << " rows\n"
@@ -146,7 +147,7 @@ TEST_F(RecoveryTest, FilesOfMetricsHaveEachStepOnce) {
   EXPECT_EQ(last, kSteps);
   expect_all(rows, "metrics.csv");
   const Curves curves = ReadCurves(dir() + "/tb");
-  EXPECT_GE(curves.at("loss").size(), losses.size() - 1);
+  EXPECT_GE(curves.at("loss").size(), losses.size() - kUnwrittenMost);
   for (const auto& [step, loss] : curves.at("loss")) {
     EXPECT_EQ(loss, static_cast<float>(losses.at(step - 1))) << step;
   }
