@@ -55,8 +55,9 @@ struct AdaptedJob {
     const absl::Status expanded = ExpandAdapter(*spec.mutable_training());
     EXPECT_TRUE(expanded.ok()) << expanded;
     if (spec.model().architecture() == "deepseek_v3") {
-      // Its biases would be trained, too.
+      // Its biases would be trained, too; PEFT does not have its module.
       spec.mutable_model()->mutable_experts()->set_balance("none");
+      spec.mutable_model()->clear_num_nextn_predict_layers();
     }
     spec.mutable_optimizer()->set_lr(1e-30);
     spec.mutable_checkpoint()->set_directory(FreshPath("adapted"));
@@ -268,6 +269,7 @@ TEST(PeftAdapters, AWeightThatIsNoNumberIsNamed) {
 TEST(PeftAdapters, LayersNamedAsExpertsAreNotExportedAlone) {
   const Expected expected("deepseek_v3_tiny");
   JobSpec job = OneStep(expected, *ReadHuggingFaceConfig(expected.directory));
+  job.mutable_model()->clear_num_nextn_predict_layers();
   job.mutable_training()->mutable_lora()->add_modules("mlp.down_proj");
   job.mutable_checkpoint()->set_directory(FreshPath("adapted"));
   const TrainingRun run = Train(job, {});

@@ -270,7 +270,7 @@ TEST(CheckIslands, CopiesAreOfStepsInWhichIslandsAgree) {
   EXPECT_THAT(kept(), ElementsAre(20, 40, 60));
   plan.mutable_job()->mutable_islands()->set_overlap(1);
   EXPECT_THAT(kept(), ElementsAre(1, 21, 41));
-  plan.mutable_mesh()->clear_axes();
+  plan.mutable_job()->mutable_parallelism()->clear_islands();
   EXPECT_THAT(kept(), ElementsAre(25, 50));
 }
 
