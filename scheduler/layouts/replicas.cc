@@ -40,6 +40,10 @@ int ReplicasOfStep(const JobSpec& job) {
   return TakesTurns(job) ? 1 : ReplicasOf(job.parallelism());
 }
 
+int DataOfStep(const JobSpec& job) {
+  return TakesTurns(job) ? 1 : job.parallelism().data();
+}
+
 int64_t MicroBatchSequences(const JobSpec& job) {
   return int64_t{job.training().micro_batch_size()} *
          RanksOfReplica(job.parallelism());

@@ -26,10 +26,12 @@ const RankField* FieldOfReplica(const ParallelismSpec& parallelism);
 // Replicas that have micro-batches of their own.
 int ReplicasOf(const ParallelismSpec& parallelism);
 
-// Whether each step is one replica's (servers.mode: async, bounded); and how
-// many replicas compute one together.
+// Whether each step is one replica's (servers.mode: async, bounded); how many
+// replicas compute one together; and over how many ranks of parallelism.data
+// its batch is divided, or an island's part of it.
 bool TakesTurns(const JobSpec& job);
 int ReplicasOfStep(const JobSpec& job);
+int DataOfStep(const JobSpec& job);
 
 // Sequences of a micro-batch that goes through a replica's units, of a job that
 // has no plan yet. Of a plan: proto/plan/replica_share.h.

@@ -36,12 +36,10 @@ JobSpec WithMicroBatch(
     micro_batches += count * RanksOfReplica(job.parallelism());
   }
   if (given.empty()) {
-    const int replicas =
-        TakesTurns(job) ? 1
-                        : IslandsOf(job.parallelism()) * job.parallelism().data();
-    const int replica_batch = training.global_batch_size() / replicas;
+    const int ranks = IslandsOf(job.parallelism()) * DataOfStep(job);
+    const int rank_batch = training.global_batch_size() / ranks;
     micro_batches =
-        replicas * std::min(micro_batches_max, replica_batch / micro_batch);
+        ranks * std::min(micro_batches_max, rank_batch / micro_batch);
   }
   training.set_micro_batch_size(micro_batch);
   training.set_global_batch_size(micro_batch * micro_batches);
@@ -58,8 +56,8 @@ std::vector<int> SmallerOnes(const JobSpec& job) {
     replica_batches.push_back(count * training.micro_batch_size());
   }
   if (replica_batches.empty()) {
-    const int replicas = TakesTurns(job) ? 1 : job.parallelism().data();
-    replica_batches = {static_cast<int>(SamplesOfIsland(job) / replicas)};
+    replica_batches = {
+        static_cast<int>(SamplesOfIsland(job) / DataOfStep(job))};
   }
   std::vector<int> sizes;
   for (int b = 1; b < training.micro_batch_size(); ++b) {

@@ -136,7 +136,7 @@ absl::Status CheckSequenceLength(const JobSpec& job) {
 absl::Status ResolveBatches(JobSpec& job) {
   const int64_t global = SamplesOfIsland(job);
   const int64_t micro = job.training().micro_batch_size();
-  const int64_t data = TakesTurns(job) ? 1 : int64_t{job.parallelism().data()};
+  const int64_t data = DataOfStep(job);
   const int islands = IslandsOf(job.parallelism());
   const std::string batch = absl::StrCat(
       "training.global_batch_size ", job.training().global_batch_size(),

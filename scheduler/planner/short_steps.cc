@@ -19,11 +19,8 @@ namespace {
 JobSpec WithMicroBatches(const JobSpec& job, int count) {
   JobSpec other = job;
   TrainingSpec& training = *other.mutable_training();
-  const int replicas =
-      TakesTurns(job)
-          ? 1
-          : job.parallelism().data() * IslandsOf(job.parallelism());
-  const int of_all = training.micro_batch_size() * replicas;
+  const int of_all = training.micro_batch_size() * DataOfStep(job) *
+                     IslandsOf(job.parallelism());
   training.set_global_batch_size(of_all * count);
   training.set_validation_sequences(
       std::min(training.validation_sequences(), of_all));
